@@ -24,6 +24,11 @@ check:
 	@scripts/deps browser || echo 'check: there is no browser, so the tests that need one will be skipped'
 	@scripts/check
 
+# One test, by its name: make test T=url. Further words go to it.
+test:
+	@scripts/deps build test
+	@scripts/test $(T)
+
 # make check with all rounds of the tests that repeat something at random.
 soak:
 	@WEBBASE_TEST_ROUNDS=$(ROUNDS) $(MAKE) --no-print-directory check
@@ -52,6 +57,7 @@ help:
 	@echo 'make            builds build/webbase'
 	@echo 'make run        builds it, crawls a synthetic web (with SEEDS=urls.txt, real sites) and serves it at port 8080'
 	@echo 'make check      runs all tests; ends with "N passed, N failed, N skipped"'
+	@echo 'make test T=url builds and runs one test, here tests/unit/url/test_url.c; T= says which names there are'
 	@echo 'make soak       the same with all rounds of random tests (ROUNDS percent of them, default 100); takes about an hour'
 	@echo 'make bench      measures it next to other programs; prints tables'
 	@echo 'make fuzz       fuzzes each parser for FUZZ_SECONDS (default 180) seconds'
@@ -59,4 +65,4 @@ help:
 	@echo 'make deb        makes a Debian package, which installs it as a service under its own user'
 	@echo 'make clean      removes everything that was built'
 
-.PHONY: all build/webbase configured run check soak bench fuzz install deb clean help
+.PHONY: all build/webbase configured run check test soak bench fuzz install deb clean help

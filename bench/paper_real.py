@@ -9,7 +9,7 @@ import itertools, json, os, pathlib, shutil, statistics, subprocess, sys, time
 sys.dont_write_bytecode = True
 from harness import BUILD, DATA, WORK, fresh, load, say, wait_for_quiet
 from paper_figures import BASELINE, PROTOTYPE
-from serving import drop_cache, free_port
+from serving import drop_cache, webbase_server
 
 PROGRAM = str(BUILD / 'webbase')
 DOOR = str(BUILD / 'bench/bench_design')
@@ -224,19 +224,10 @@ def figure6(design, archives, ratios=RATIOS):
 def served(repo, seconds, urls):
     """What a client of a server sees: a stream as fast as it comes, then pages by URL as fast as they are answered."""
     client = load('client')
-    child = subprocess.Popen([PROGRAM, '-r', str(repo), 'serve', '--listen', '127.0.0.1:%d' % free_port()],
-                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        line = child.stdout.readline()
-        if not line.startswith('listening on '):
-            raise Refused('serve does not start')
-        url = line.split()[-1].rstrip('/')
+    with webbase_server(repo=repo) as (_, url):
         stream, = client.run(url, stream_rate=0, seconds=seconds)
         random_row, = client.run(url, random_rate=100000, seconds=seconds, urls=urls)
         both = client.run(url, random_rate=100, stream_rate=1000, seconds=seconds, urls=urls)
-    finally:
-        child.terminate()
-        child.wait()
     return stream, random_row, both
 
 

@@ -1,4 +1,4 @@
-"""What bench/stream and bench/serve share: the repository, servers, and processor time of programs that go on running."""
+"""What benchmarks with servers share: the repository, servers, and processor time of programs that go on running."""
 import contextlib, os, pathlib, shutil, signal, socket, subprocess, sys, time
 
 sys.dont_write_bytecode = True
@@ -56,9 +56,9 @@ def free_port():
 
 
 @contextlib.contextmanager
-def webbase_server(*options):
-    """(pid, URL without the last slash) of a server of the repository."""
-    child = subprocess.Popen([PROGRAM, '-r', str(REPO), 'serve', '--listen', '127.0.0.1:%d' % free_port(), *options],
+def webbase_server(*options, repo=REPO):
+    """(pid, URL without the last slash) of a server of a repository."""
+    child = subprocess.Popen([PROGRAM, '-r', str(repo), 'serve', '--listen', '127.0.0.1:0', *options],
                              stdout=subprocess.PIPE, text=True)
     try:
         line = child.stdout.readline()

@@ -2,8 +2,8 @@
  * kept.h - one account of the memory that caches keep, for the whole process, and its bound.
  *
  * A cache keeps what it could read or make again. Each handle of a store has such caches, and a server has a handle for
- * every thread; each cache for itself would be small, and all of them together large. So whoever keeps something asks
- * first, and says so when it is given up:
+ * every thread; each cache for itself would be small, and all of them together large. So a cache that keeps something
+ * asks first, and says so when it is given up:
  *
  *   if (wb_kept_add(WB_KEPT_BLOCKS, bytes))       keep it
  *   else                                          give up something of our own that is as large, or do not keep it

@@ -71,7 +71,7 @@ int wb_cmd_import(const struct wb_options *options)
     if (err == 0)
         err = wb_import_show_end(&show, &import);
     if (err == 0 && import.damaged)
-        wb_report("%s: %" PRIu64 " damaged place%s had to be written anew; pages that were there are lost. "
+        wb_report("%s: %" PRIu64 " damaged place%s had to be rewritten; pages that were there are lost. "
                   "'webbase verify' shows all damage",
                   options->dir, import.damaged, wb_output_plural(import.damaged));
     if (err == 0 && wb_stop_requested())

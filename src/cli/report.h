@@ -12,7 +12,7 @@ void wb_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
  * The same for the current error, of a damaged place: only the first ones are shown, because one bit can damage a lot.
- * Whoever calls this counts the places, and says at the end how many there were.
+ * The caller counts the places, and says at the end how many there were.
  */
 void wb_report_damage(void);
 

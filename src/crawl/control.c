@@ -82,10 +82,10 @@ static int make_packet(const struct wb_control_command *command, struct wb_buf *
 {
     bool named = command->verb == WB_CONTROL_STOP || command->verb == WB_CONTROL_DELAY ||
                  command->verb == WB_CONTROL_SITE;
-    int err = wb_buf_printf(packet, WB_CONTROL_PREFIX "%s", wb_control_verb_word(command->verb));
 
     WB_CHECK(!named || command->site);
     WB_CHECK(command->verb != WB_CONTROL_DELAY || command->delay_ms >= 0);
+    int err = wb_buf_printf(packet, WB_CONTROL_PREFIX "%s", wb_control_verb_word(command->verb));
     if (err == 0 && named)
         err = wb_buf_append_str(packet, " ");
     if (err == 0 && named)

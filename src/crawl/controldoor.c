@@ -31,21 +31,27 @@ enum {
 int wb_crawl_orders_new(struct wb_crawl_orders **orders_out)
 {
     *orders_out = wb_alloc_zero(1, sizeof **orders_out);
-    return *orders_out ? 0 : WB_E_NOMEM;
+    if (!*orders_out)
+        return WB_E_NOMEM;
+    (*orders_out)->magic = WB_CRAWL_ORDERS_MAGIC;
+    return 0;
 }
 
 void wb_crawl_orders_free(struct wb_crawl_orders *orders)
 {
     if (!orders)
         return;
+    WB_CHECK(orders->magic == WB_CRAWL_ORDERS_MAGIC);
     for (size_t i = 0; i < orders->sites.count; i++)
         wb_free(orders->sites.items[i].name);
     wb_vec_release(&orders->sites);
+    orders->magic = 0;
     wb_free(orders);
 }
 
 void wb_crawl_orders_restart(struct wb_crawl_orders *orders)
 {
+    WB_CHECK(orders->magic == WB_CRAWL_ORDERS_MAGIC);
     for (size_t i = 0; i < orders->sites.count; i++)
         orders->sites.items[i].stopped = false;
 }
@@ -55,6 +61,7 @@ static int repeat_orders(const struct wb_crawl_orders *orders, struct wb_tally_o
 {
     int err = 0;
 
+    WB_CHECK(orders->magic == WB_CRAWL_ORDERS_MAGIC);
     atomic_store(&shared->paused, orders->paused);
     for (size_t i = 0; err == 0 && i < orders->sites.count; i++) {
         const struct wb_door_order *order = &orders->sites.items[i];
@@ -71,6 +78,7 @@ static int repeat_orders(const struct wb_crawl_orders *orders, struct wb_tally_o
 
 void wb_control_door_sample(struct wb_parent *p)
 {
+    WB_CHECK(p->magic == WB_PARENT_MAGIC);
     struct wb_control_door *door = &p->door;
     const struct wb_tally *t = p->plan.tally;
     int64_t now = wb_clock_now_ms();
@@ -313,6 +321,7 @@ static int order_pause(struct wb_parent *p, bool paused, struct wb_buf *text)
 
 static int carry_out(struct wb_parent *p, struct wb_slice packet, struct wb_buf *text)
 {
+    WB_CHECK(p->magic == WB_PARENT_MAGIC && p->door.orders->magic == WB_CRAWL_ORDERS_MAGIC);
     struct order_wish wish;
     int err = read_command(packet, &wish);
 
@@ -358,6 +367,7 @@ static void on_guest(evutil_socket_t fd, short what, void *context)
     char packet[WB_CONTROL_COMMAND_MAX];
     struct wb_door_guest *guest = context;
 
+    WB_CHECK(guest->parent->magic == WB_PARENT_MAGIC && guest->fd == fd);
     if (what & EV_READ) {
         ssize_t len = recv(fd, packet, sizeof packet, 0);
         if (len > 0)
@@ -371,6 +381,7 @@ static void on_knock(evutil_socket_t fd, short what, void *context)
     struct wb_parent *p = context;
     struct timeval patience = {GUEST_SECONDS, 0};
 
+    WB_CHECK(p->magic == WB_PARENT_MAGIC && p->door.fd == fd);
     (void)what;
     int came = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (came < 0)
@@ -381,6 +392,7 @@ static void on_knock(evutil_socket_t fd, short what, void *context)
             continue;
         if (!wb_control_trusts(came, geteuid()))
             break;
+        WB_CHECK(!guest->reader);
         *guest = (struct wb_door_guest){.parent = p, .fd = came};
         guest->reader = event_new(p->base, came, EV_READ, on_guest, guest);
         if (!guest->reader || event_add(guest->reader, &patience) < 0)
@@ -423,6 +435,8 @@ static int listen_somewhere(const char *dir, int *fd_out)
 
 int wb_control_door_open(struct wb_parent *p)
 {
+    WB_CHECK(p->magic == WB_PARENT_MAGIC && p->door.fd < 0 && !p->door.orders);
+    WB_CHECK(p->crew.alive == 0); /* workers find in the tally what earlier crawls were told */
     struct wb_control_door *door = &p->door;
     char words[WB_ERROR_MESSAGE_MAX + 80];
 
@@ -444,6 +458,7 @@ int wb_control_door_open(struct wb_parent *p)
 
 void wb_control_door_close(struct wb_parent *p)
 {
+    WB_CHECK(p->magic == WB_PARENT_MAGIC);
     struct wb_control_door *door = &p->door;
     bool stopped = false;
 
@@ -468,6 +483,7 @@ void wb_control_door_close(struct wb_parent *p)
 
 void wb_control_door_forget(struct wb_parent *p)
 {
+    WB_CHECK(p->magic == WB_PARENT_MAGIC && p->plan.parent != getpid()); /* we are the child */
     if (p->door.fd < 0)
         return;
     close(p->door.fd);

@@ -5,6 +5,7 @@
  *
  * Also tells which dispenser a repository uses, and checks it. What happens while the crawl runs is in parent.c.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "crawl/parent.h"
@@ -145,6 +146,7 @@ static int join_unfinished(struct wb_parent *p, const struct wb_seeds *list)
 {
     int err = 0;
 
+    WB_CHECK(p->plan.run > 0 && p->plan.scope.sealed);
     if (p->plan.options->scope == WB_SCOPE_ANY || list->count == 0)
         return wb_dispenser_join_run(p->dispenser, p->plan.run, true, WB_SLICE_EMPTY);
     if (p->plan.options->scope == WB_SCOPE_DOMAIN)
@@ -248,6 +250,7 @@ static int make_repository(const char *dir)
 
 static int open_teller(struct wb_parent *p)
 {
+    WB_CHECK(p->plan.home[0] && !p->teller);
     int err = wb_teller_open(p->plan.options->dir, p->sink, &p->teller);
 
     snprintf(p->own_name, sizeof p->own_name, "%s-%ld-%llx", p->plan.home, (long)getpid(),
@@ -293,6 +296,7 @@ static int open_parent(struct wb_parent *p)
 
 static void close_parent(struct wb_parent *p)
 {
+    WB_CHECK(p->magic == WB_PARENT_MAGIC);
     wb_crew_kill(&p->crew);
     wb_control_door_close(p);
     wb_teller_close(p->teller);
@@ -309,7 +313,7 @@ static void close_parent(struct wb_parent *p)
 int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink *sink, struct wb_crawl_stat *stat_out)
 {
     struct wb_crawl_options o;
-    struct wb_parent p = {.sink = sink};
+    struct wb_parent p = {.magic = WB_PARENT_MAGIC, .sink = sink};
     int err = 0;
 
     *stat_out = (struct wb_crawl_stat){0};

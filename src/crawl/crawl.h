@@ -127,7 +127,7 @@ int wb_crawl_logs(const char *dir, const char *dispenser, struct wb_journal_need
  * The parent process of every crawl listens at a door that only exists while it lives: a Unix socket with an abstract
  * name, made from the device and inode of the repository's directory. So a crawl that was killed leaves nothing
  * behind, a copy of a repository has a door of its own, and neither the length of a path nor anybody's working
- * directory matters. Whoever sends a command must be root or the user who runs the crawl, and must be on the same
+ * directory matters. The sender of a command must be root or the user who runs the crawl, and must be on the same
  * machine and in the same network namespace. docs/design/0030-control.md has the reasons, and the messages.
  *
  * Orders hold until the crawl ends. A program that crawls again and again can keep them in a struct wb_crawl_orders:
@@ -273,5 +273,8 @@ int wb_fetchlist_add(struct wb_fetchlist *list, struct wb_slice url, uint16_t de
  * reached yet and that have no URL in the list join the run with their seeds from the file.
  */
 int wb_fetchlist_commit(struct wb_fetchlist *list, int64_t *run_out, struct wb_dispenser_list_stat *stat_out);
+
+/* After a commit: whether the site takes part in the run. One that another crawl holds was left out. */
+int wb_fetchlist_joined(struct wb_fetchlist *list, int64_t run, struct wb_slice site, bool *joined_out);
 
 #endif

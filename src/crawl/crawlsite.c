@@ -19,6 +19,7 @@ enum { ITEM_HEAD_BYTES = 5, ITEM_HTTPS = 0x80 };
 
 int64_t wb_site_trust(int64_t stored_ms, int64_t written_ms, int64_t now_ms, int64_t longest_ms)
 {
+    WB_CHECK(longest_ms >= 0);
     if (stored_ms <= now_ms)
         return stored_ms;
     int64_t wait_ms = stored_ms - now_ms;
@@ -35,6 +36,7 @@ int64_t wb_site_wait(const struct wb_site_row *row, int64_t now_ms)
 
 void wb_site_shift(struct wb_site *site, int64_t by_ms)
 {
+    WB_CHECK(site->magic == WB_SITE_MAGIC);
     int64_t *moments[] = {&site->next_ms, &site->rules.expires_ms, &site->address_expires_ms, &site->sitemaps_ms,
                           &site->trail_ms, &site->flight_ms, &site->not_before_ms, &site->asked_ms,
                           &site->answered_ms};
@@ -49,12 +51,13 @@ int64_t wb_site_rest(int64_t sent_ms, int64_t ended_ms, int64_t interval_ms)
     int64_t took_ms = ended_ms > sent_ms ? ended_ms - sent_ms : 0;
     int64_t rest_ms = took_ms < interval_ms ? took_ms : interval_ms;
 
+    WB_CHECK(interval_ms >= 0);
     return rest_ms + took_ms > interval_ms ? sent_ms + took_ms + rest_ms : sent_ms + interval_ms;
 }
 
 void wb_site_rest_after(struct wb_site *site)
 {
-    WB_CHECK(site->page_delay_ms >= site->delay_ms);
+    WB_CHECK(site->magic == WB_SITE_MAGIC && site->page_delay_ms >= site->delay_ms);
     int64_t next_ms = site->asked_ms ? wb_site_rest(site->asked_ms, site->answered_ms, site->page_delay_ms) : 0;
 
     if (next_ms > site->next_ms)
@@ -75,6 +78,7 @@ int wb_site_new(const struct wb_site_row *row, int64_t now_ms, struct wb_site **
         wb_free(site);
         return WB_E_NOMEM;
     }
+    site->magic = WB_SITE_MAGIC;
     site->id = row->id;
     site->key = wb_edit_site(row->name);
     site->https = wb_slice_equal(row->scheme, WB_SLICE_LIT("https"));
@@ -96,6 +100,7 @@ void wb_site_free(struct wb_site *site, struct wb_spill *spill)
 {
     if (!site)
         return;
+    WB_CHECK(site->magic == WB_SITE_MAGIC && !site->favours);
     WB_CHECK(site->turn.at == 0 && site->in_flight == 0 && !site->frontier_address);
     wb_spill_clear(spill, &site->again);
     wb_spill_clear(spill, &site->queue);
@@ -107,11 +112,13 @@ void wb_site_free(struct wb_site *site, struct wb_spill *spill)
     wb_buf_release(&site->news);
     wb_free(site->refusal);
     wb_free(site->name);
+    site->magic = 0;
     wb_free(site);
 }
 
 void wb_site_set_reason(struct wb_site *site, struct wb_slice reason)
 {
+    WB_CHECK(site->magic == WB_SITE_MAGIC);
     size_t len = reason.len < sizeof site->wait_reason - 1 ? reason.len : sizeof site->wait_reason - 1;
 
     memcpy(site->wait_reason, reason.ptr, len);
@@ -120,6 +127,7 @@ void wb_site_set_reason(struct wb_site *site, struct wb_slice reason)
 
 int wb_site_url(const struct wb_site *site, bool https, struct wb_slice path, struct wb_buf *url_out)
 {
+    WB_CHECK(site->magic == WB_SITE_MAGIC);
     wb_buf_clear(url_out);
     int err = wb_buf_append_str(url_out, https ? "https://" : "http://");
     if (err == 0)
@@ -138,6 +146,7 @@ struct wb_slice wb_site_path(const struct wb_url *url)
 
 void wb_site_probe(const struct wb_site *site, char text_out[WB_PROBE_TEXT_MAX])
 {
+    WB_CHECK(site->magic == WB_SITE_MAGIC);
     text_out[0] = '\0';
     if (site->root.digest)
         snprintf(text_out, WB_PROBE_TEXT_MAX, "%016llx%016llx", (unsigned long long)site->rules.digest,
@@ -165,7 +174,7 @@ int wb_item_push(struct wb_spill *spill, struct wb_spill_queue *queue, const str
 
     if (item->path.len > WB_TRAP_URL_MAX)
         return 0;
-    WB_CHECK(item->kind > 0 && item->kind < ITEM_HTTPS);
+    WB_CHECK(item->kind > 0 && item->kind < ITEM_HTTPS && item->path.len > 0);
     bytes[0] = (char)(item->kind | (item->https ? ITEM_HTTPS : 0));
     bytes[1] = (char)item->tries;
     bytes[2] = (char)item->hops;
@@ -176,6 +185,7 @@ int wb_item_push(struct wb_spill *spill, struct wb_spill_queue *queue, const str
 
 int wb_site_pop(struct wb_site *site, struct wb_spill *spill, struct wb_buf *mem, struct wb_item *item_out)
 {
+    WB_CHECK(site->magic == WB_SITE_MAGIC);
     struct wb_slice bytes = WB_SLICE_EMPTY;
     int got = wb_spill_pop(spill, &site->again, mem, &bytes);
 
@@ -216,6 +226,7 @@ struct wb_site *wb_site_set_find(const struct wb_site_set *set, struct wb_slice 
 
 int wb_site_set_add(struct wb_site_set *set, struct wb_site *site)
 {
+    WB_CHECK(site->magic == WB_SITE_MAGIC && !find_name(set, site->key, wb_slice_str(site->name)));
     struct wb_site_name *entry = wb_map_add(&set->names, site->key);
 
     if (!entry)
@@ -228,6 +239,7 @@ int wb_site_set_add(struct wb_site_set *set, struct wb_site *site)
 
 void wb_site_set_remove(struct wb_site_set *set, struct wb_site *site)
 {
+    WB_CHECK(site->magic == WB_SITE_MAGIC);
     struct wb_site_name *entry = find_name(set, site->key, wb_slice_str(site->name));
 
     WB_CHECK(entry && entry->site == site && set->count > 0);
@@ -244,6 +256,7 @@ void wb_site_set_release(struct wb_site_set *set)
 
 struct wb_site *wb_site_set_next(const struct wb_site_set *set, const struct wb_site *previous)
 {
+    WB_CHECK(!previous || previous->magic == WB_SITE_MAGIC);
     struct wb_list_node *node = previous ? previous->node.next : set->list.first;
 
     return node ? WB_CONTAINER_OF(node, struct wb_site, node) : NULL;

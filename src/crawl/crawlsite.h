@@ -82,14 +82,17 @@ struct wb_site_root {
 struct wb_frontier_address;
 struct wb_favour;
 
+#define WB_SITE_MAGIC 0x57425349u
+
 struct wb_site {
+    uint32_t magic;            /* WB_SITE_MAGIC from new to free */
     struct wb_list_node node;  /* in the set of sites that the worker holds */
     int64_t id;                /* of its row in the dispenser */
     char *name;                /* "example.org:8080" */
     uint64_t key;              /* wb_edit_site(name) */
     bool https;                /* the scheme for robots.txt and the root page */
 
-    /* Courtesy. Whoever learns of a reason to wait moves next_ms forward; nobody moves it back. */
+    /* Courtesy. A function that learns of a reason to wait moves next_ms forward; none moves it back. */
     int64_t next_ms;           /* no request before this moment */
     int64_t asked_ms;          /* when its last request was sent... */
     int64_t answered_ms;       /* ...and when the answer had ended; 0: not known */

@@ -44,6 +44,7 @@ enum {
 
 static void pass_warnings(struct wb_parent *p, struct wb_crew_member *worker)
 {
+    WB_CHECK(p->magic == WB_PARENT_MAGIC);
     char *start = worker->text.ptr, *end = start + worker->text.len;
 
     for (char *line_end; start < end && (line_end = memchr(start, '\n', (size_t)(end - start))); start = line_end + 1) {
@@ -61,6 +62,7 @@ static void on_warnings(evutil_socket_t fd, short what, void *context)
 {
     struct wb_crew_member *worker = context;
 
+    WB_CHECK(worker->fd == fd && !worker->eof);
     (void)what;
     if (wb_buf_reserve(&worker->text, READ_BYTES) < 0)
         return;
@@ -80,6 +82,8 @@ static int fork_worker(struct wb_parent *p, struct wb_crew_member *worker)
 {
     int ends[2] = {-1, -1};
 
+    /* The slot is free, and there is no database handle that both processes would have. */
+    WB_CHECK(worker->pid == 0 && worker->fd < 0 && !worker->reader && !p->dispenser);
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
         return wb_fail_errno("pipe");
     fflush(NULL);
@@ -105,6 +109,7 @@ static int fork_worker(struct wb_parent *p, struct wb_crew_member *worker)
 /* A database handle must not exist on both sides of a fork, so ours is closed meanwhile. */
 static int start_worker(struct wb_parent *p, struct wb_crew_member *worker)
 {
+    WB_CHECK(p->magic == WB_PARENT_MAGIC);
     worker->start_ms = 0;
     worker->last_words[0] = '\0';
     snprintf(worker->owner, sizeof worker->owner, "%s-%ld-%llx-%u", p->plan.home, (long)getpid(),
@@ -120,16 +125,24 @@ static int start_worker(struct wb_parent *p, struct wb_crew_member *worker)
     return err < 0 ? err : wb_dispenser_open(p->plan.options->dir, p->plan.options->dispenser, &p->dispenser);
 }
 
+/* Whether the worker counts as alive after an attempt to start it: it may run although something else went wrong. */
+static bool is_counted(const struct wb_crew_member *worker, int err)
+{
+    return err == 0 || worker->pid;
+}
+
 int wb_crew_start(struct wb_parent *p)
 {
     int err = 0;
 
+    WB_CHECK(p->magic == WB_PARENT_MAGIC && p->crew.count == 0 && p->plan.scope.sealed && p->plan.run > 0);
+    WB_CHECK(p->plan.options->processes > 0 && p->plan.options->processes <= WB_TALLY_WORKERS_MAX);
     for (unsigned i = 0; err == 0 && i < p->plan.options->processes; i++) {
         p->crew.members[i].number = i;
         p->crew.members[i].fd = -1;
         p->crew.count = i + 1;
         err = start_worker(p, &p->crew.members[i]);
-        p->crew.alive += err == 0;
+        p->crew.alive += is_counted(&p->crew.members[i], err);
     }
     return err;
 }
@@ -139,6 +152,7 @@ int wb_crew_start(struct wb_parent *p)
 /* Reads the last warnings of a process that has ended, and releases what belongs to it. */
 static void forget_worker(struct wb_crew_member *worker)
 {
+    WB_CHECK(worker->pid > 0);
     while (!worker->eof && worker->reader) {
         size_t before = worker->text.len;
         on_warnings(worker->fd, EV_READ, worker);
@@ -234,6 +248,7 @@ static bool made_progress(struct wb_crew *crew, const struct wb_tally *tally, bo
 /* When to start the next process in place of one that died: at once, unless several died in vain. */
 static int64_t restart_ms(const struct wb_crew *crew)
 {
+    WB_CHECK(crew->deaths_in_vain > 0);
     unsigned deaths = crew->deaths_in_vain;
     int64_t wait = (int64_t)BACK_OFF_FIRST_MS << (deaths < 8 ? deaths - 1 : 7);
 
@@ -299,6 +314,7 @@ static void worker_ended(struct wb_parent *p, struct wb_crew_member *worker, int
     int err = 0;
 
     forget_worker(worker);
+    WB_CHECK(p->crew.alive > 0);
     p->crew.alive--;
     /* A signal from a terminal goes to all processes, and a worker may have seen it before us. */
     if (!p->stopping && !wb_stop_requested() && p->failed.code == 0) {
@@ -306,7 +322,7 @@ static void worker_ended(struct wb_parent *p, struct wb_crew_member *worker, int
         atomic_store(&mine->idle, false);
         atomic_fetch_sub(&p->plan.tally->reserved, atomic_exchange(&mine->reserved, 0));
         err = worker_died(p, worker, status);
-        p->crew.alive += err == 0;
+        p->crew.alive += is_counted(worker, err);
     } else {
         /* If it was killed, its spool with its lines stays for the next crawl. */
         wb_teller_ended(p->teller, worker->owner);
@@ -322,6 +338,7 @@ void wb_crew_watch(struct wb_parent *p)
     int status;
     pid_t pid;
 
+    WB_CHECK(p->magic == WB_PARENT_MAGIC);
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
         for (unsigned i = 0; i < p->crew.count; i++)
             if (p->crew.members[i].pid == pid)
@@ -331,10 +348,12 @@ void wb_crew_watch(struct wb_parent *p)
         bool ending = p->stopping || p->failed.code < 0;
         if (!worker->start_ms || (!ending && wb_clock_now_ms() < worker->start_ms))
             continue;
+        WB_CHECK(worker->pid == 0 && p->crew.alive > 0); /* it counts as alive until it is started again, or is not */
         int err = ending || wb_stop_requested() ? 1 : start_worker(p, worker); /* 1: it is not started any more */
         worker->start_ms = 0;
-        p->crew.alive -= err != 0;
+        p->crew.alive -= !is_counted(worker, err);
         if (err < 0)
             wb_parent_fail(p, err);
     }
+    WB_CHECK(p->crew.alive <= p->crew.count);
 }

@@ -24,6 +24,7 @@ enum {
 /* Reserves one of --max-pages for this errand. Returns false if all are stored or reserved. */
 static bool reserve(struct wb_worker *w, struct wb_errand *errand)
 {
+    WB_CHECK(!errand->reserved);
     uint64_t max = w->plan->options->max_pages;
 
     if (!max)
@@ -60,6 +61,7 @@ enum item_fate {
  */
 static int look_in_store(struct wb_errand *errand, struct wb_fetch_request *request)
 {
+    WB_CHECK(errand->key.len > 0 && !errand->known);
     struct wb_worker *w = errand->worker;
     struct wb_page page;
     int err = wb_store_get(w->repo.store, errand->id, &page, &w->scratch.old_page);
@@ -127,6 +129,7 @@ static int check_item(struct wb_errand *errand)
 /* Reads the URL of an item into the errand. WB_E_NOMEM, or another error if it is not a URL that has a key. */
 static int aim(struct wb_errand *errand, const struct wb_item *item)
 {
+    WB_CHECK(errand->magic == WB_ERRAND_MAGIC && !errand->rules);
     struct wb_worker *w = errand->worker;
 
     int err = wb_site_url(errand->site, item->https, item->path, &errand->url);
@@ -189,6 +192,7 @@ static void queue_empty(struct wb_worker *w, struct wb_site *site)
 {
     uint64_t count = 0;
 
+    WB_CHECK(site->queue.count == 0 && site->again.count == 0);
     if (site->held) {
         wb_errand_take_arrivals(w);
         wb_dispatch_later(w, site);
@@ -248,6 +252,7 @@ static void start_page(struct wb_worker *w, struct wb_site *site)
     struct wb_errand *errand;
     bool empty = false;
 
+    WB_CHECK(!site->guest && !site->rules.away && site->rules.state == WB_RULES_KNOWN);
     if (!may_start(w, site))
         return;
     errand = wb_errand_new(w, site);
@@ -348,6 +353,7 @@ static bool pass_barred(struct wb_worker *w, struct wb_site *site)
 
 void wb_dispatch_obey_site(struct wb_worker *w, struct wb_site *site)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC);
     const struct wb_tally_order *order = wb_tally_order_find(&w->tally->orders, site->key);
     int64_t before_ms = site->page_delay_ms;
 
@@ -388,6 +394,7 @@ static void give_back(struct wb_worker *w, struct wb_site *site)
 
 void wb_dispatch_obey(struct wb_worker *w)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && !w->loop.dispatching);
     unsigned changes = atomic_load(&w->tally->orders.changes);
     bool left = true;
 
@@ -409,11 +416,21 @@ void wb_dispatch_obey(struct wb_worker *w)
 
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
 
+/*
+ * Whether the site has nothing to do before an answer comes. A site whose rules are asked for elsewhere does favours
+ * meanwhile: if two robots.txt lead to each other, each site waits for a favour of the other.
+ */
+static bool must_wait(const struct wb_site *site)
+{
+    return site->resolving || (site->rules.away && !site->favours);
+}
+
 static void start_site(struct wb_worker *w, struct wb_site *site)
 {
     int64_t now = wb_clock_now_ms();
 
-    if (site->resolving || site->rules.away || fetches_used_up(w) || site->stopped)
+    WB_CHECK(site->magic == WB_SITE_MAGIC && site->turn.at == 0 && site->next_ms <= now);
+    if (must_wait(site) || fetches_used_up(w) || site->stopped)
         return; /* wb_dispatch_obey() gives a stopped site back */
     if (site->not_before_ms > now) {
         site->next_ms = site->not_before_ms;
@@ -435,7 +452,8 @@ static void start_site(struct wb_worker *w, struct wb_site *site)
 
 void wb_dispatch_later(struct wb_worker *w, struct wb_site *site)
 {
-    if (site->turn.at || site->resolving || site->rules.away)
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC);
+    if (site->turn.at || must_wait(site))
         return;
     if (wb_frontier_put(&w->frontier, site) < 0)
         wb_worker_fail(w, WB_E_NOMEM);
@@ -445,11 +463,13 @@ static bool gives_way(void *context)
 {
     const struct wb_errand *errand = context;
 
+    WB_CHECK(errand->magic == WB_ERRAND_MAGIC);
     return errand->site->gives_way && !errand->favour;
 }
 
 void wb_dispatch_make_way(struct wb_worker *w)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && !w->loop.dispatching);
     int64_t now = wb_clock_now_ms();
     bool any = false;
 
@@ -469,7 +489,7 @@ static void set_timer(struct wb_worker *w)
 {
     int64_t next = wb_frontier_next_ms(&w->frontier);
 
-    WB_CHECK(w->failed.code < 0 || wb_frontier_settled(&w->frontier));
+    WB_CHECK(w->failed.code < 0 || wb_frontier_exhausted(&w->frontier));
     if (next == INT64_MAX) {
         event_del(w->loop.due);
         return;
@@ -503,6 +523,7 @@ void wb_dispatch(struct wb_worker *w)
 {
     struct wb_site *site;
 
+    WB_CHECK(w->magic == WB_WORKER_MAGIC);
     if (w->loop.dispatching || w->loop.stopping || w->leases.lost || w->failed.code < 0 || wb_worker_slept(w))
         return;
     if (atomic_load(&w->tally->orders.paused)) {
@@ -515,8 +536,8 @@ void wb_dispatch(struct wb_worker *w)
     while (w->failed.code == 0 && !one_is_enough(w) && (site = wb_frontier_pop(&w->frontier, wb_clock_now_ms())))
         start_site(w, site);
     wb_errand_warn_files(w);
-    /* The loop sends these requests after we return. By then their records must be safe from our death, so that whoever
-       continues keeps the interval. */
+    /* The loop sends these requests after we return. By then their records must be safe from our death, so that the
+       process that continues the visit keeps the interval. */
     int err = w->uncommitted.journal_unflushed ? wb_journal_writer_flush(w->repo.journal) : 0;
     if (err < 0)
         wb_worker_fail(w, err);

@@ -30,8 +30,10 @@ enum {
 
 struct wb_errand *wb_errand_new(struct wb_worker *w, struct wb_site *site)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC);
     struct wb_errand *errand = w->errands.free;
 
+    WB_CHECK(!errand || errand->magic == 0);
     if (errand)
         w->errands.free = errand->next_free;
     else
@@ -41,19 +43,22 @@ struct wb_errand *wb_errand_new(struct wb_worker *w, struct wb_site *site)
     struct wb_buf url = errand->url, key = errand->key, head = errand->head;
     wb_buf_clear(&url);
     wb_buf_clear(&key);
-    *errand = (struct wb_errand){.worker = w, .site = site, .url = url, .key = key, .head = head};
+    *errand = (struct wb_errand){.magic = WB_ERRAND_MAGIC, .worker = w, .site = site, .url = url, .key = key,
+                                 .head = head};
     return errand;
 }
 
 void wb_errand_free(struct wb_errand *errand)
 {
+    WB_CHECK(errand->magic == WB_ERRAND_MAGIC && errand->worker->magic == WB_WORKER_MAGIC);
     struct wb_worker *w = errand->worker;
 
     if (errand->reserved) {
-        atomic_fetch_sub(&w->mine->reserved, 1);
+        WB_CHECK(atomic_fetch_sub(&w->mine->reserved, 1) > 0);
         atomic_fetch_sub(&w->tally->reserved, 1);
     }
     errand->reserved = false;
+    errand->magic = 0;
     errand->next_free = w->errands.free;
     w->errands.free = errand;
 }
@@ -61,6 +66,7 @@ void wb_errand_free(struct wb_errand *errand)
 static void drop_arrivals(struct wb_errands *errands)
 {
     for (unsigned i = 0; i < errands->arrival_count; i++) {
+        WB_CHECK(errands->arrivals[i].errand->site->held > 0);
         errands->arrivals[i].errand->site->held--;
         wb_buf_release(&errands->arrivals[i].result.body);
         wb_errand_free(errands->arrivals[i].errand);
@@ -73,6 +79,7 @@ void wb_errand_release_all(struct wb_errands *errands)
     drop_arrivals(errands);
     while (errands->free) {
         struct wb_errand *errand = errands->free;
+        WB_CHECK(errand->magic == 0);
         errands->free = errand->next_free;
         wb_buf_release(&errand->url);
         wb_buf_release(&errand->key);
@@ -83,6 +90,7 @@ void wb_errand_release_all(struct wb_errands *errands)
 
 int wb_errand_barred(const struct wb_errand *errand)
 {
+    WB_CHECK(errand->magic == WB_ERRAND_MAGIC && errand->key.len > 0);
     return wb_store_barred(errand->worker->repo.store, errand->id, wb_key_site(wb_buf_slice(&errand->key)));
 }
 
@@ -108,6 +116,7 @@ static bool hold_arrival(struct wb_errand *errand, struct wb_fetch_result *resul
     wb_buf_clear(&errand->head);
     if (wb_buf_append_slice(&errand->head, result->head) < 0)
         return false;
+    /* Whoever fills the last place looks at all of them, and nothing arrives meanwhile. */
     WB_CHECK(errands->arrival_count < WB_ARRIVALS_MAX && !errands->taking);
     struct wb_arrival *arrival = &errands->arrivals[errands->arrival_count++];
     *arrival = (struct wb_arrival){.errand = errand, .result = *result};
@@ -126,6 +135,7 @@ static void digest_arrivals(struct wb_arrival *arrivals, unsigned count)
 {
     struct wb_page pages[WB_ARRIVALS_MAX], *order[WB_ARRIVALS_MAX] = {NULL};
 
+    WB_CHECK(count > 0 && count <= WB_ARRIVALS_MAX);
     for (unsigned i = 0, at; i < count; i++) {
         pages[i] = (struct wb_page){.body = wb_buf_slice(&arrivals[i].result.body)};
         for (at = i; at > 0 && order[at - 1]->body.len < pages[i].body.len; at--)
@@ -143,6 +153,7 @@ static void digest_arrivals(struct wb_arrival *arrivals, unsigned count)
 
 void wb_errand_take_arrivals(struct wb_worker *w)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC);
     struct wb_errands *errands = &w->errands;
 
     if (!errands->arrival_count || errands->taking)
@@ -151,7 +162,7 @@ void wb_errand_take_arrivals(struct wb_worker *w)
     digest_arrivals(errands->arrivals, errands->arrival_count);
     for (unsigned i = 0; i < errands->arrival_count; i++) {
         struct wb_arrival *arrival = &errands->arrivals[i];
-        WB_CHECK(arrival->errand->site->held > 0);
+        WB_CHECK(arrival->errand->magic == WB_ERRAND_MAGIC && arrival->errand->site->held > 0);
         arrival->errand->site->held--;
         if (w->failed.code == 0) {
             wb_tally_doing(w->mine, WB_STAGE_READING, wb_tally_subject(wb_buf_slice(&arrival->errand->url)));
@@ -171,6 +182,7 @@ void wb_errand_take_arrivals(struct wb_worker *w)
 
 void wb_errand_warn_files(struct wb_worker *w)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC);
     if (w->frontier.in_flight < w->frontier.in_flight_max || !w->errands.few_files)
         return;
     if (atomic_exchange(&w->tally->files_told, true))
@@ -182,6 +194,7 @@ void wb_errand_warn_files(struct wb_worker *w)
 /* The process has run out of file descriptors: makes fewer requests at a time from now on. */
 static void use_fewer_files(struct wb_worker *w)
 {
+    WB_CHECK(w->frontier.in_flight <= w->frontier.in_flight_max);
     unsigned max = w->frontier.in_flight ? w->frontier.in_flight : 1;
 
     w->errands.few_files = true;
@@ -204,7 +217,7 @@ static void note_connection(struct wb_site *site, const struct wb_fetch_result *
 
 /*
  * Repeats a request that did not fail because of its site: a kept connection had been closed, the request made way for
- * others, or there was no file descriptor for it. Returns false if the request is none of these.
+ * others, or there was no file descriptor for it. Returns false if none of these holds.
  */
 static bool repeat_request(struct wb_errand *errand, const struct wb_fetch_result *result)
 {
@@ -218,8 +231,10 @@ static bool repeat_request(struct wb_errand *errand, const struct wb_fetch_resul
         site->next_ms = wb_clock_now_ms() + RETRY_MS;
     if (!errand->rules) {
         err = wb_item_push(w->repo.spill, &site->again, &errand->item);
-        if (errand->item.kind == WB_ITEM_SITEMAP)
+        if (errand->item.kind == WB_ITEM_SITEMAP) {
+            WB_CHECK(site->sitemaps > 0);
             site->sitemaps--;
+        }
     }
     if (err < 0)
         wb_worker_fail(w, err);
@@ -236,9 +251,10 @@ static void errand_done(void *context, struct wb_fetch_result *result)
     bool rules = errand->rules || errand->favour;
     int64_t now = wb_clock_now_ms();
 
+    WB_CHECK(errand->magic == WB_ERRAND_MAGIC && w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC);
     site->gives_way = false;
     wb_frontier_end(&w->frontier, site, now, result->status != 0);
-    atomic_fetch_sub(&w->mine->in_flight, 1);
+    WB_CHECK(atomic_fetch_sub(&w->mine->in_flight, 1) > 0);
     if (result->error == WB_FETCH_FILES)
         use_fewer_files(w);
     else
@@ -290,6 +306,7 @@ static void bad_done(evutil_socket_t fd, short what, void *context)
 
 static int start_fetch(struct wb_errand *errand, const struct wb_fetch_request *request)
 {
+    WB_CHECK(request->address.family != 0);
     struct wb_worker *w = errand->worker;
     uint64_t subject = wb_tally_subject(request->url);
 
@@ -308,8 +325,12 @@ void wb_errand_send(struct wb_errand *errand, const struct wb_fetch_request *req
     char address[WB_ADDRESS_TEXT_MAX];
     struct wb_edit edit = {.kind = WB_EDIT_REQUEST};
 
+    WB_CHECK(errand->magic == WB_ERRAND_MAGIC && site->magic == WB_SITE_MAGIC);
+    WB_CHECK(request->url.len && (!errand->favour || errand->rules));
     /* Only a site that is not waiting anywhere makes requests, and never before its address is known. */
-    WB_CHECK(request->url.len && site->frontier_address && !site->resolving && !w->loop.stopping);
+    WB_CHECK(site->frontier_address && !site->resolving && !site->refusal && !site->stopped && !w->loop.stopping);
+    /* The interval is over. */
+    WB_CHECK(site->next_ms <= wb_clock_now_ms() && site->not_before_ms <= wb_clock_now_ms());
     wb_address_format(&site->address, address);
     edit.text = wb_slice_str(address);
     sent.fresh = site->unanswered || site->unanswered_count >= UNANSWERED_MAX;

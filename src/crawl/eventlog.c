@@ -5,6 +5,7 @@
  * back has its line. After the commit the line goes to the file of lines (lines.h), from which the parent passes it on
  * (teller.c). Warnings go to the parent through a pipe. Nothing here waits for a reader.
  */
+#include "base/check.h"
 #include "base/json.h"
 #include "base/date.h"
 #include "crawl/lines.h"
@@ -21,6 +22,7 @@ enum { RESULT_BYTES = 64 };
 
 static void write_result(const struct wb_eventlog_entry *entry, char result_out[RESULT_BYTES])
 {
+    WB_CHECK(entry->error || entry->result);
     snprintf(result_out, RESULT_BYTES, "%s%s", entry->error ? "error:" : "",
              entry->error ? wb_crawl_error_word(entry->error) : entry->result);
 }
@@ -69,6 +71,7 @@ static void tell_watchers(struct wb_worker *w, const struct wb_eventlog_entry *e
 
 int wb_eventlog_page(struct wb_worker *w, const struct wb_eventlog_entry *entry, const struct wb_page *page)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && (!page || page->digested));
     struct wb_buf *lines = &w->uncommitted.lines;
     size_t before = lines->len;
     int err = 0;
@@ -90,6 +93,7 @@ int wb_eventlog_page(struct wb_worker *w, const struct wb_eventlog_entry *entry,
 
 void wb_eventlog_fetch(struct wb_worker *w, const struct wb_eventlog_entry *entry)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC);
     int err = wb_eventlog_page(w, entry, NULL);
 
     if (err < 0)
@@ -98,6 +102,7 @@ void wb_eventlog_fetch(struct wb_worker *w, const struct wb_eventlog_entry *entr
 
 void wb_eventlog_skip(struct wb_worker *w, struct wb_slice url, const char *result)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC);
     struct wb_eventlog_entry entry = {.url = url, .result = result, .time_ms = wb_clock_now_ms()};
 
     wb_tally_add(strcmp(result, "robots") == 0 ? &w->tally->robots : &w->tally->skipped, 1);
@@ -140,6 +145,7 @@ static int is_untrue(struct wb_worker *w, struct wb_slice line)
 
 int wb_eventlog_correct(struct wb_worker *w)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC);
     struct wb_slice rest = wb_buf_slice(&w->uncommitted.lines);
     struct wb_buf lines = WB_BUF_INIT;
     int err = 0;
@@ -165,6 +171,7 @@ int wb_eventlog_correct(struct wb_worker *w)
 
 int wb_eventlog_release(struct wb_worker *w)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && (w->plan->lines || w->uncommitted.lines.len == 0));
     struct wb_buf *lines = &w->uncommitted.lines;
     int err = 0;
 

@@ -1,9 +1,9 @@
 /*
  * fetchlist.c - fetch lists: what the dispenser knows of all sites, and a list of URLs that becomes a run of it.
  *
- * The sites are read once, when the list is opened, and sorted by name, because whoever fills the list asks about
- * millions of pages. The list itself is kept in memory until it is committed. This file never fetches, and decides
- * nothing about what is worth fetching.
+ * The sites are read once, when the list is opened, and sorted by name, because the process that fills the list asks
+ * about millions of pages. The list itself is kept in memory until it is committed. This file never fetches, and
+ * decides nothing about what is worth fetching.
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -44,7 +44,10 @@ struct listed_url {
     uint16_t depth;
 };
 
+#define FETCHLIST_MAGIC 0x5742464cu
+
 struct wb_fetchlist {
+    uint32_t magic;                           /* FETCHLIST_MAGIC from open to close */
     struct wb_dispenser *dispenser;
     /* What the dispenser knows; read when the list is opened. */
     struct wb_buf names;
@@ -106,6 +109,7 @@ static int take_site(void *context, const struct wb_site_row *row)
     struct wb_site_class key = {.name = row->class_name};
     const struct wb_site_class *class = NULL;
 
+    WB_CHECK(list->magic == FETCHLIST_MAGIC && !list->domains); /* they are not sorted yet */
     if (row->run == 0)
         return 0;
     if (row->class_name.len && list->classes.count)
@@ -121,6 +125,7 @@ static int take_site(void *context, const struct wb_site_row *row)
 
 static int sort_sites(struct wb_fetchlist *list)
 {
+    WB_CHECK(!list->domains);
     size_t count = list->sites.count;
     struct known_site *sites = list->sites.items;
 
@@ -147,6 +152,7 @@ void wb_fetchlist_site(const struct wb_fetchlist *list, struct wb_slice name, st
     struct known_site key = {.name = name};
     const struct known_site *site = NULL;
 
+    WB_CHECK(list->magic == FETCHLIST_MAGIC && list->domains); /* the sites are sorted */
     if (list->sites.count)
         site = bsearch(&key, list->sites.items, list->sites.count, sizeof key, compare_sites);
     *site_out = site ? site->facts : (struct wb_listed_site){.state = WB_LISTED_UNKNOWN, .class_at = SIZE_MAX};
@@ -157,6 +163,7 @@ bool wb_fetchlist_domain(const struct wb_fetchlist *list, struct wb_slice domain
     struct known_site key = {.domain = domain};
     const struct known_site *wanted = &key;
 
+    WB_CHECK(list->magic == FETCHLIST_MAGIC && list->domains);
     return list->domain_count &&
            bsearch(&wanted, list->domains, list->domain_count, sizeof wanted, compare_domains);
 }
@@ -188,6 +195,7 @@ static int read_classes(struct wb_fetchlist *list)
 
 const struct wb_site_class *wb_fetchlist_classes(const struct wb_fetchlist *list, size_t *count_out)
 {
+    WB_CHECK(list->magic == FETCHLIST_MAGIC && list->domains);
     *count_out = list->classes.count;
     return list->classes.items;
 }
@@ -228,6 +236,7 @@ int wb_fetchlist_open(const char *dir, const char *dispenser, const char *seeds_
     list = wb_alloc_zero(1, sizeof *list);
     if (!list)
         return WB_E_NOMEM;
+    list->magic = FETCHLIST_MAGIC;
     list->url = WB_URL_INIT;
     err = wb_dispenser_open(dir, dispenser, &list->dispenser);
     /* Without recovery the sites of dead workers would look as if they were held. */
@@ -255,6 +264,7 @@ void wb_fetchlist_close(struct wb_fetchlist *list)
 {
     if (!list)
         return;
+    WB_CHECK(list->magic == FETCHLIST_MAGIC);
     wb_dispenser_close(list->dispenser);
     wb_seeds_release(&list->seeds);
     wb_buf_release(&list->names);
@@ -268,6 +278,7 @@ void wb_fetchlist_close(struct wb_fetchlist *list)
     wb_vec_release(&list->told);
     wb_vec_release(&list->groups);
     wb_vec_release(&list->urls);
+    list->magic = 0;
     wb_free(list);
 }
 
@@ -275,6 +286,7 @@ void wb_fetchlist_close(struct wb_fetchlist *list)
 
 static struct wb_slice text_of(const struct wb_fetchlist *list, struct text_at text)
 {
+    WB_CHECK(text.at + text.len <= list->text.len);
     return wb_slice(list->text.ptr + text.at, text.len);
 }
 
@@ -297,6 +309,7 @@ static int find_group(struct wb_fetchlist *list, struct wb_slice name, bool http
 
 int wb_fetchlist_add(struct wb_fetchlist *list, struct wb_slice url, uint16_t depth)
 {
+    WB_CHECK(list->magic == FETCHLIST_MAGIC && list->domains);
     struct listed_group *group = NULL;
     int err = wb_url_parse(url, NULL, &list->url);
 
@@ -325,6 +338,7 @@ int wb_fetchlist_add(struct wb_fetchlist *list, struct wb_slice url, uint16_t de
 
 int wb_fetchlist_commit(struct wb_fetchlist *list, int64_t *run_out, struct wb_dispenser_list_stat *stat_out)
 {
+    WB_CHECK(list->magic == FETCHLIST_MAGIC && list->domains);
     struct wb_site_list *lists = wb_alloc_zero(list->groups.count + 1, sizeof *lists);
     struct wb_seed *seeds = wb_alloc_zero(list->urls.count + 1, sizeof *seeds);
     int err = lists && seeds ? 0 : WB_E_NOMEM;
@@ -335,6 +349,7 @@ int wb_fetchlist_commit(struct wb_fetchlist *list, int64_t *run_out, struct wb_d
         seeds[i] = (struct wb_seed){.url = text_of(list, list->urls.items[i].text), .depth = list->urls.items[i].depth};
     for (size_t i = 0; err == 0 && i < list->groups.count; i++) {
         const struct listed_group *group = &list->groups.items[i];
+        WB_CHECK(group->first + group->count <= list->urls.count);
         lists[i] = (struct wb_site_list){.name = text_of(list, group->name),
                                          .scheme = wb_slice_str(group->https ? "https" : "http"),
                                          .seeds = seeds + group->first, .seed_count = group->count};
@@ -345,4 +360,17 @@ int wb_fetchlist_commit(struct wb_fetchlist *list, int64_t *run_out, struct wb_d
     wb_free(lists);
     wb_free(seeds);
     return err;
+}
+
+int wb_fetchlist_joined(struct wb_fetchlist *list, int64_t run, struct wb_slice site, bool *joined_out)
+{
+    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_site_row row;
+
+    WB_CHECK(list->magic == FETCHLIST_MAGIC && run >= 0);
+    *joined_out = false;
+    int err = run ? wb_dispenser_get(list->dispenser, site, &mem, &row) : WB_E_NOTFOUND;
+    *joined_out = err == 0 && row.run == run;
+    wb_buf_release(&mem);
+    return err == WB_E_NOTFOUND ? 0 : err;
 }

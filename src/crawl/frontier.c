@@ -26,7 +26,8 @@ enum {
 void wb_frontier_init(struct wb_frontier *frontier, unsigned per_address, unsigned in_flight_max)
 {
     WB_CHECK(per_address > 0 && in_flight_max > 0);
-    *frontier = (struct wb_frontier){.per_address = per_address, .in_flight_max = in_flight_max};
+    *frontier = (struct wb_frontier){.magic = WB_FRONTIER_MAGIC, .per_address = per_address,
+                                     .in_flight_max = in_flight_max};
     /* The owners of sites choose their addresses. */
     wb_random_bytes(&frontier->addresses.map.seed, sizeof frontier->addresses.map.seed);
 }
@@ -35,11 +36,15 @@ static void free_address(struct wb_frontier_address *address)
 {
     wb_heap_release(&address->quick);
     wb_heap_release(&address->slow);
+    address->magic = 0;
     wb_free(address);
 }
 
 void wb_frontier_release(struct wb_frontier *frontier)
 {
+    WB_CHECK(frontier->magic == WB_FRONTIER_MAGIC);
+    /* Sites in it point to its heaps and addresses, so all of them have left. */
+    WB_CHECK(frontier->waiting.count == 0 && frontier->lined_up == 0 && wb_map_count(&frontier->addresses) == 0);
     for (struct wb_frontier_slot *slot = NULL; (slot = wb_map_each(&frontier->addresses, slot));)
         free_address(slot->address);
     wb_map_release(&frontier->addresses);
@@ -51,6 +56,7 @@ void wb_frontier_release(struct wb_frontier *frontier)
 
 int wb_frontier_put(struct wb_frontier *frontier, struct wb_site *site)
 {
+    WB_CHECK(frontier->magic == WB_FRONTIER_MAGIC && site->magic == WB_SITE_MAGIC);
     /* Also with room for the sites in line, which may have to come back (wb_frontier_pop). */
     int err = wb_heap_reserve(&frontier->waiting, frontier->waiting.count + frontier->lined_up + 1);
 
@@ -90,6 +96,7 @@ static void leave_ready(struct wb_frontier *f, struct wb_frontier_address *addre
 
 static void join_ready(struct wb_frontier *f, struct wb_frontier_address *address)
 {
+    WB_CHECK(address->magic == WB_FRONTIER_ADDRESS_MAGIC && !address->ready);
     wb_list_append(&f->ready, &address->ready_node);
     address->ready = true;
 }
@@ -109,6 +116,7 @@ static void update_ready(struct wb_frontier *f, struct wb_frontier_address *addr
 
 static void join_line(struct wb_frontier *f, struct wb_site *site)
 {
+    WB_CHECK(site->frontier_address && site->frontier_address->magic == WB_FRONTIER_ADDRESS_MAGIC);
     struct wb_frontier_address *address = site->frontier_address;
 
     /* A site that was away for a while must not save up slot time, or it would push the others aside. */
@@ -134,9 +142,11 @@ static struct wb_site *first_site(const struct wb_heap *heap)
 /* Calls the next site of an address that is ready. One slot is kept for slow sites, so that they make progress. */
 static struct wb_site *call_next(struct wb_frontier *f, struct wb_frontier_address *address)
 {
+    WB_CHECK(address->magic == WB_FRONTIER_ADDRESS_MAGIC && address->ready);
     bool slow_turn = address->slow_in_flight == 0 && f->per_address >= SLOW_SHARE;
     bool slow = slow_may(f, address) && (!address->quick.count || slow_turn);
     struct wb_site *site = first_site(slow ? &address->slow : &address->quick);
+    WB_CHECK(site->magic == WB_SITE_MAGIC && site->frontier_address == address);
 
     leave_line(f, site);
     if (!slow && site->served_ms > address->floor_ms)
@@ -161,6 +171,7 @@ static void set_slow(struct wb_frontier *f, struct wb_site *site, bool slow)
         address->slow_sites++;
         address->slow_in_flight += site->in_flight;
     } else {
+        WB_CHECK(address->slow_sites > 0 && address->slow_in_flight >= site->in_flight);
         address->slow_sites--;
         address->slow_in_flight -= site->in_flight;
     }
@@ -203,6 +214,7 @@ static void count_time(struct wb_site *site, int64_t now_ms)
 
 void wb_frontier_begin(struct wb_frontier *frontier, struct wb_site *site, int64_t now_ms)
 {
+    WB_CHECK(frontier->magic == WB_FRONTIER_MAGIC && site->magic == WB_SITE_MAGIC);
     struct wb_frontier_address *address = site->frontier_address;
 
     WB_CHECK(frontier->in_flight < frontier->in_flight_max || !address);
@@ -219,6 +231,7 @@ void wb_frontier_begin(struct wb_frontier *frontier, struct wb_site *site, int64
 
 void wb_frontier_end(struct wb_frontier *frontier, struct wb_site *site, int64_t now_ms, bool answered)
 {
+    WB_CHECK(frontier->magic == WB_FRONTIER_MAGIC && site->magic == WB_SITE_MAGIC);
     struct wb_frontier_address *address = site->frontier_address;
     int64_t took_ms = now_ms - site->flight_ms;
 
@@ -228,8 +241,9 @@ void wb_frontier_end(struct wb_frontier *frontier, struct wb_site *site, int64_t
     frontier->in_flight--;
     if (!address)
         return;
-    WB_CHECK(address->in_flight > 0);
+    WB_CHECK(address->magic == WB_FRONTIER_ADDRESS_MAGIC && address->in_flight > 0);
     address->in_flight--;
+    WB_CHECK(!site->slow || address->slow_in_flight > 0);
     address->slow_in_flight -= site->slow;
     if (address->leaving)
         address->leaving--;
@@ -245,6 +259,7 @@ void wb_frontier_end(struct wb_frontier *frontier, struct wb_site *site, int64_t
 
 bool wb_frontier_gives_way(struct wb_frontier *frontier, struct wb_site *site, int64_t now_ms)
 {
+    WB_CHECK(frontier->magic == WB_FRONTIER_MAGIC && site->magic == WB_SITE_MAGIC);
     struct wb_frontier_address *address = site->frontier_address;
 
     if (!address || !site->in_flight || address->in_flight < frontier->per_address)
@@ -297,6 +312,7 @@ static int find_address(struct wb_frontier *f, const struct wb_address *address,
         wb_free(added);
         return WB_E_NOMEM;
     }
+    added->magic = WB_FRONTIER_ADDRESS_MAGIC;
     added->address = *address;
     added->typical_ms = -1;
     slot->address = added;
@@ -328,6 +344,7 @@ static int add_to_address(struct wb_frontier_address *address)
 
 static void leave_address(struct wb_frontier *f, struct wb_site *site)
 {
+    WB_CHECK(site->frontier_address->magic == WB_FRONTIER_ADDRESS_MAGIC);
     struct wb_frontier_address *address = site->frontier_address;
 
     set_slow(f, site, false);
@@ -343,6 +360,7 @@ int wb_frontier_move(struct wb_frontier *frontier, struct wb_site *site, const s
 {
     struct wb_frontier_address *found = NULL;
 
+    WB_CHECK(frontier->magic == WB_FRONTIER_MAGIC && site->magic == WB_SITE_MAGIC);
     WB_CHECK(site->turn.at == 0 && site->in_flight == 0);
     if (site->frontier_address && wb_address_equal(&site->frontier_address->address, address))
         return 0;
@@ -364,6 +382,7 @@ int wb_frontier_move(struct wb_frontier *frontier, struct wb_site *site, const s
 
 void wb_frontier_remove(struct wb_frontier *frontier, struct wb_site *site)
 {
+    WB_CHECK(frontier->magic == WB_FRONTIER_MAGIC && site->magic == WB_SITE_MAGIC);
     if (wb_heap_contains(&frontier->waiting, &site->turn))
         wb_heap_remove(&site->turn);
     else if (site->turn.at)
@@ -379,6 +398,7 @@ void wb_frontier_remove(struct wb_frontier *frontier, struct wb_site *site)
 
 struct wb_site *wb_frontier_pop(struct wb_frontier *frontier, int64_t now_ms)
 {
+    WB_CHECK(frontier->magic == WB_FRONTIER_MAGIC);
     struct wb_heap *waiting = &frontier->waiting;
     struct wb_heap_node *first;
 
@@ -386,6 +406,7 @@ struct wb_site *wb_frontier_pop(struct wb_frontier *frontier, int64_t now_ms)
         return NULL;
     while ((first = wb_heap_first(waiting)) && first->key <= now_ms) {
         struct wb_site *site = WB_CONTAINER_OF(first, struct wb_site, turn);
+        WB_CHECK(site->magic == WB_SITE_MAGIC);
         /* The site may have been told to wait longer since it was put here. */
         if (site->next_ms > now_ms) {
             wb_heap_move(first, site->next_ms);
@@ -407,13 +428,15 @@ struct wb_site *wb_frontier_pop(struct wb_frontier *frontier, int64_t now_ms)
     return NULL;
 }
 
-bool wb_frontier_settled(const struct wb_frontier *frontier)
+bool wb_frontier_exhausted(const struct wb_frontier *frontier)
 {
+    WB_CHECK(frontier->magic == WB_FRONTIER_MAGIC);
     return !frontier->ready.first || frontier->in_flight >= frontier->in_flight_max;
 }
 
 int64_t wb_frontier_next_ms(const struct wb_frontier *frontier)
 {
+    WB_CHECK(frontier->magic == WB_FRONTIER_MAGIC);
     if (frontier->in_flight >= frontier->in_flight_max)
         return INT64_MAX; /* the end of a request calls us */
     if (frontier->ready.first)
@@ -423,6 +446,7 @@ int64_t wb_frontier_next_ms(const struct wb_frontier *frontier)
 
 void wb_frontier_shift(struct wb_frontier *frontier, int64_t by_ms)
 {
+    WB_CHECK(frontier->magic == WB_FRONTIER_MAGIC);
     wb_heap_shift(&frontier->waiting, by_ms);
     for (struct wb_frontier_slot *slot = NULL; (slot = wb_map_each(&frontier->addresses, slot));)
         slot->address->stopped_ms += by_ms;

@@ -14,7 +14,7 @@
  *   - A request that takes too long while others wait is stopped (wb_frontier_gives_way). Otherwise nobody would
  *     find out that its site is slow.
  *
- * Invariant, checked whenever the event loop goes to sleep (wb_frontier_settled): no address has both a free slot and
+ * Invariant, checked whenever the event loop goes to sleep (wb_frontier_exhausted): no address has both a free slot and
  * a site in line that may use it. A site that was called and sends nothing leaves its slot to the next one.
  *
  * The frontier never fetches, resolves or parses. The only clock it reads is the one passed in.
@@ -24,8 +24,11 @@
 
 #include "crawl/crawlsite.h"
 
+#define WB_FRONTIER_ADDRESS_MAGIC 0x57424641u
+
 /* An IP address and the lines of its sites. Lives as long as a site names it. */
 struct wb_frontier_address {
+    uint32_t magic;                     /* WB_FRONTIER_ADDRESS_MAGIC until the last site has left */
     struct wb_list_node ready_node;     /* in the frontier's list of addresses that can serve a site now */
     bool ready;                         /* it is in that list: a slot is free, and a site in line may use it */
     struct wb_address address;
@@ -44,7 +47,10 @@ struct wb_frontier_slot {
     struct wb_frontier_address *address;
 };
 
+#define WB_FRONTIER_MAGIC 0x57424652u
+
 struct wb_frontier {
+    uint32_t magic;                     /* WB_FRONTIER_MAGIC from init to release */
     struct wb_heap waiting;             /* all sites that wait for a moment, by next_ms */
     WB_MAP(struct wb_frontier_slot) addresses;
     struct wb_list ready;               /* addresses that can serve a site now; each gets its turn */
@@ -87,6 +93,6 @@ bool wb_frontier_gives_way(struct wb_frontier *frontier, struct wb_site *site, i
 void wb_frontier_shift(struct wb_frontier *frontier, int64_t by_ms);
 
 /* Whether no site can be popped before time passes or a request ends. */
-bool wb_frontier_settled(const struct wb_frontier *frontier);
+bool wb_frontier_exhausted(const struct wb_frontier *frontier);
 
 #endif

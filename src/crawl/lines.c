@@ -145,11 +145,10 @@ int wb_lines_open(const char *dir, const char *name, enum wb_lines_role role, st
     int err = lines && path ? 0 : WB_E_NOMEM;
 
     *lines_out = NULL;
-    if (err == 0) {
-        lines->magic = LINES_MAGIC;
-        lines->file = WB_FILE_INIT;
+    if (lines)
+        *lines = (struct wb_lines){.magic = LINES_MAGIC, .file = WB_FILE_INIT};
+    if (err == 0)
         err = wb_path_mkdirs(folder);
-    }
     if (err == 0)
         do
             err = open_file(path, role, &lines->file);
@@ -174,6 +173,7 @@ void wb_lines_close(struct wb_lines *lines)
 {
     if (!lines)
         return;
+    WB_CHECK(lines->magic == LINES_MAGIC);
     wb_file_close(&lines->file);
     lines->magic = 0;
     wb_free(lines);
@@ -232,7 +232,7 @@ int wb_lines_note(struct wb_lines *lines)
 {
     uint64_t least = lines->told[0] < lines->told[1] ? lines->told[0] : lines->told[1];
 
-    WB_CHECK(lines->magic == LINES_MAGIC && least >= HEAD_BYTES);
+    WB_CHECK(lines->magic == LINES_MAGIC && least >= HEAD_BYTES && lines->discarded <= least);
     WB_CHECK(lines->told[0] <= lines->end && lines->told[1] <= lines->end);
     int err = write_part(lines, TOLD_AT, lines->told[0], lines->told[1]);
     /* The block of the head stays; the lines that every reader has become a hole. */

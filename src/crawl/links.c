@@ -10,6 +10,7 @@
  * opened again when the run has nothing else to do. A listed visit follows only links whose target webdb has never
  * heard of: the others have their own time to be looked at.
  */
+#include "base/check.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "crawl/worker.h"
@@ -104,6 +105,7 @@ static int admit_key(struct wb_worker *w, struct wb_site *site, const struct wb_
 int wb_links_admit(struct wb_worker *w, struct wb_site *site, const struct wb_url *url, const struct wb_item *item,
                    unsigned flags)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC && !site->guest);
     int err = wb_url_key(url, &w->scratch.key);
 
     if (err < 0)
@@ -167,6 +169,7 @@ static bool was_decided(struct wb_worker *w, const struct wb_site *site, struct 
 int wb_links_follow(struct wb_worker *w, struct wb_site *site, struct wb_slice url, const struct wb_item *item,
                     unsigned flags)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC && !site->guest);
     struct wb_url *target = &w->scratch.target;
 
     bool need = wb_edit_is_need(item->depth);
@@ -218,6 +221,7 @@ int wb_links_follow_edit(struct wb_worker *w, struct wb_site *site, const struct
 
 int wb_links_pass_on(struct wb_worker *w, struct wb_site *site)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC && site->in_flight == 0);
     struct wb_url *target = &w->scratch.target;
     struct wb_item item;
     int got;
@@ -256,6 +260,7 @@ int wb_links_flush(struct wb_links *links, struct wb_dispenser *dispenser, const
         err = WB_E_NOMEM;
     for (size_t i = 0; err == 0 && i < count; i++) {
         const struct wb_link_out *out = &links->out.items[i];
+        WB_CHECK(out->url_at == out->name_at + out->name_len && out->url_at + out->url_len <= links->text.len);
         seeds[i] = (struct wb_seed){.url = wb_slice(links->text.ptr + out->url_at, out->url_len), .depth = out->depth};
         sites[i] = (struct wb_site_plan){.name = wb_slice(links->text.ptr + out->name_at, out->name_len),
                                          .scheme = wb_slice_str(out->https ? "https" : "http"),

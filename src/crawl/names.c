@@ -32,6 +32,7 @@ const char *wb_names_refuse_address(const struct wb_crawl_plan *plan, const stru
 /* The site will not be contacted any more. Its URLs get their lines when it is its turn. */
 static void refuse_site(struct wb_worker *w, struct wb_site *site, int error, const char *reason)
 {
+    WB_CHECK(site->magic == WB_SITE_MAGIC && site->in_flight == 0);
     wb_free(site->refusal);
     site->refusal = wb_strdup(reason);
     site->refusal_error = error;
@@ -68,6 +69,7 @@ void wb_names_refuse_queue(struct wb_worker *w, struct wb_site *site)
     struct wb_item item;
     int got = 1;
 
+    WB_CHECK(site->magic == WB_SITE_MAGIC && site->refusal && site->in_flight == 0);
     for (int i = 0; i < SKIPS_MAX && got > 0; i++) {
         got = wb_site_pop(site, w->repo.spill, &w->scratch.item, &item);
         if (got > 0 && refuse_page(w, site, &item) < 0)
@@ -92,6 +94,7 @@ struct name_lookup {
 const struct wb_address *wb_names_choose_address(const struct wb_crawl_plan *plan, const struct wb_dns_answer *answer,
                                                  const char **private_out)
 {
+    WB_CHECK(answer->count <= WB_DNS_ADDRESSES_MAX);
     *private_out = NULL;
     for (unsigned i = 0; answer->status == WB_DNS_OK && i < answer->count; i++) {
         const char *private = wb_names_refuse_address(plan, &answer->addresses[i]);
@@ -106,16 +109,20 @@ static void lookup_done(void *context, const struct wb_dns_answer *answer)
 {
     struct name_lookup *lookup = context;
     struct wb_worker *w = lookup->w;
-    struct wb_site *site = wb_site_set_find(&w->sites, wb_slice_str(lookup->name));
     const char *private = NULL;
     char words[96];
 
+    WB_CHECK(w->magic == WB_WORKER_MAGIC);
+    struct wb_site *site = wb_site_set_find(&w->sites, wb_slice_str(lookup->name));
     wb_free(lookup);
     if (!site || !site->resolving)
         return;
-    site->resolving = false;
+    /* It has asked for nothing while its address was not known. */
+    WB_CHECK(site->in_flight == 0 && site->turn.at == 0);
+    /* While the site counts as waiting for this answer, because its pages would put it into the frontier. */
     if (site->held)
         wb_errand_take_arrivals(w);
+    site->resolving = false;
     const struct wb_address *good = wb_names_choose_address(w->plan, answer, &private);
     if (good) {
         int err = wb_frontier_move(&w->frontier, site, good);
@@ -141,6 +148,8 @@ static void lookup_done(void *context, const struct wb_dns_answer *answer)
 
 void wb_names_look_up(struct wb_worker *w, struct wb_site *site)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC);
+    WB_CHECK(!site->resolving && site->in_flight == 0 && site->turn.at == 0);
     struct name_lookup *lookup = wb_alloc_zero(1, sizeof *lookup + strlen(site->name) + 1);
     int err = WB_E_NOMEM;
 
@@ -179,6 +188,7 @@ int wb_names_have_neighbours(struct wb_worker *w, const struct wb_site *site, bo
     unsigned count = 0;
     int err = 0;
 
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC);
     if (site->frontier_address && site->frontier_address->sites < 2) {
         wb_address_format(&site->address, address);
         err = wb_dispenser_neighbours(w->repo.dispenser, wb_slice_str(address), count_row, &count);
@@ -211,6 +221,7 @@ static bool is_same(const struct wb_site *site, const struct wb_site *other)
 /* The site is another name of that one, which gets the pages that wait in its queue. */
 static int close_alias(struct wb_worker *w, struct wb_site *site, const char *name)
 {
+    WB_CHECK(!site->guest && strcmp(site->name, name) != 0);
     int err = wb_links_pass_on(w, site);
 
     wb_visit_close(w, site, WB_SITE_ALIAS, ALIAS_REASON, name);
@@ -235,7 +246,7 @@ static int find_twin(struct wb_worker *w, const struct wb_site *site, char **nam
         if (other == site || other->guest || !is_same(site, other))
             continue;
         /* The name that was known first stays, even if the root of the other name came sooner but nothing else yet. */
-        if (other->id > site->id && other->pages <= 1 && !other->in_flight) {
+        if (other->id > site->id && other->pages <= 1 && !other->in_flight && !other->held) {
             int err = close_alias(w, other, site->name);
             if (err < 0)
                 return err;
@@ -255,6 +266,8 @@ bool wb_names_close_alias(struct wb_worker *w, struct wb_site *site)
 {
     char *twin = NULL;
 
+    /* Its rules and its root are known, or everything would be an alias of everything. */
+    WB_CHECK(site->magic == WB_SITE_MAGIC && site->root.digest && site->rules.state == WB_RULES_KNOWN);
     site->root.probing = false;
     int err = find_twin(w, site, &twin);
     if (err < 0)
@@ -270,6 +283,7 @@ bool wb_names_close_alias(struct wb_worker *w, struct wb_site *site)
 
 bool wb_names_root_came(struct wb_worker *w, struct wb_site *site, const uint8_t md5[WB_MD5_BYTES])
 {
+    WB_CHECK(site->magic == WB_SITE_MAGIC && !site->guest);
     site->root.digest = wb_pageid_get(md5).hi | 1;
     return site->root.probing && wb_names_close_alias(w, site);
 }

@@ -8,8 +8,8 @@
  *   =0123...ef           the page with this id was dealt with
  *   ?0123...ef           it must be dealt with once more
  *
- * Whoever takes the site over reads them after everything else. Seeds are not told: the dispenser has them. This file
- * never decides what is fetched, and what it loses costs a request, never a page.
+ * The process that takes the site over reads them after everything else. Seeds are not told: the dispenser has them.
+ * This file never decides what is fetched, and what it loses costs a request, never a page.
  */
 #include "base/check.h"
 #include "base/mem.h"
@@ -23,6 +23,7 @@ enum { HEAD_BYTES = 7, ID_BYTES = 33 };
 
 int wb_news_known(struct wb_worker *w, struct wb_site *site, const struct wb_item *item)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC);
     if (!site->tells)
         return 0;
     WB_CHECK(item->kind == WB_ITEM_PAGE || item->kind == WB_ITEM_SITEMAP);
@@ -33,6 +34,7 @@ int wb_news_known(struct wb_worker *w, struct wb_site *site, const struct wb_ite
 
 void wb_news_mark(struct wb_worker *w, struct wb_site *site, struct wb_pageid id, bool done)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC);
     wb_seen_mark(&site->seen, id, done);
     if (!site->tells)
         return;
@@ -43,6 +45,8 @@ void wb_news_mark(struct wb_worker *w, struct wb_site *site, struct wb_pageid id
 
 int wb_news_close(struct wb_worker *w, struct wb_site *site)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC);
+    WB_CHECK(site->tells || site->news.len == 0);
     struct wb_news *news = site->news.len ? wb_vec_add(&w->news) : NULL;
 
     if (!site->news.len)
@@ -67,6 +71,7 @@ int wb_news_tell(struct wb_worker *w)
     struct wb_site_news *rows = NULL;
     int err = 0;
 
+    WB_CHECK(w->magic == WB_WORKER_MAGIC);
     for (struct wb_site *site = NULL; err == 0 && (site = wb_site_set_next(&w->sites, site));)
         err = wb_news_close(w, site);
     if (err < 0 || w->news.count == 0)
@@ -168,6 +173,7 @@ int wb_news_restore(struct wb_worker *w, struct wb_site *site, bool whole)
     struct hearing h = {w, site};
     struct wb_pageid id;
 
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC && site->in_flight == 0);
     int away = !site->tells ? 0 : whole ? was_elsewhere(w, site) : 1;
     if (away <= 0)
         return away;

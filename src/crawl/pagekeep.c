@@ -9,6 +9,7 @@
  * down, its content may be known, or the store may have a newer version and keep no older ones. What an answer means
  * was decided before, in pagework.c.
  */
+#include "base/check.h"
 #include "crawl/worker.h"
 
 enum { FEEDS_MAX = 4 }; /* of a root page */
@@ -107,6 +108,7 @@ static int ask_again(struct wb_errand *errand, struct wb_fetch_result *result)
 
 int wb_pagekeep_not_modified(struct wb_errand *errand, struct wb_fetch_result *result)
 {
+    WB_CHECK(errand->magic == WB_ERRAND_MAGIC && errand->known);
     struct wb_worker *w = errand->worker;
     struct wb_outcome o;
     struct wb_page page;
@@ -129,6 +131,7 @@ int wb_pagekeep_not_modified(struct wb_errand *errand, struct wb_fetch_result *r
 
 int wb_pagekeep_reuse(struct wb_errand *errand, const struct wb_page *page)
 {
+    WB_CHECK(errand->magic == WB_ERRAND_MAGIC && !errand->known);
     struct wb_fetch_result result = {.status = page->status, .sent_ms = page->time_ms};
     struct wb_outcome o;
 
@@ -141,6 +144,7 @@ int wb_pagekeep_reuse(struct wb_errand *errand, const struct wb_page *page)
 
 int wb_pagekeep_fill(struct wb_errand *errand, struct wb_fetch_result *result, struct wb_page *page_out)
 {
+    WB_CHECK(errand->magic == WB_ERRAND_MAGIC && errand->key.len > 0 && errand->url.len > 0);
     struct wb_worker *w = errand->worker;
     struct wb_slice type;
     uint32_t days = w->plan->options->lifetime_days;
@@ -165,6 +169,7 @@ int wb_pagekeep_fill(struct wb_errand *errand, struct wb_fetch_result *result, s
 
 static int store_page(struct wb_worker *w, const struct wb_page *page, enum wb_store_outcome *outcome_out)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && page->digested && page->key.len > 0);
     int err = wb_store_put(w->repo.store, page, outcome_out);
 
     w->uncommitted.pages++;
@@ -207,6 +212,7 @@ static int page_older(struct wb_outcome *o)
 /* The store took the page: writes its outcome and counts it. copy: another page has the same bytes. */
 static int tell_stored(struct wb_outcome *o, const struct wb_page *page, bool copy)
 {
+    WB_CHECK(o->edit.page.outcome == WB_OUTCOME_STORED && !o->page);
     struct wb_errand *errand = o->errand;
     struct wb_worker *w = errand->worker;
 
@@ -223,7 +229,7 @@ static int tell_stored(struct wb_outcome *o, const struct wb_page *page, bool co
     int err = wb_outcome_tell(o);
     errand->site->pages++;
     if (errand->reserved)
-        atomic_fetch_sub(&w->mine->reserved, 1);
+        WB_CHECK(atomic_fetch_sub(&w->mine->reserved, 1) > 0);
     errand->reserved = false; /* it counts for good */
     wb_tally_add(&w->tally->pages, 1);
     wb_tally_add(&w->tally->bytes, page->body.len);
@@ -271,6 +277,7 @@ int wb_pagekeep_came(struct wb_errand *errand, struct wb_fetch_result *result)
     struct wb_outcome o;
     struct wb_page page;
 
+    WB_CHECK(errand->magic == WB_ERRAND_MAGIC && result->status / 100 == 2);
     int err = wb_pagekeep_fill(errand, result, &page);
     if (err == 0)
         err = store_page(errand->worker, &page, &put);

@@ -9,6 +9,7 @@
  * and fetches nothing twice: the page to the store (in memory), the page and its line to the spool, facts and links to
  * the journal, links to the queues. The line is passed on to the readers of the log after the commit.
  */
+#include "base/check.h"
 #include "base/mem.h"
 #include "crawl/worker.h"
 
@@ -21,6 +22,7 @@ enum { REFUSED_TRIES_MAX = 3 }; /* requests for a page that are answered with 42
 void wb_outcome_init(struct wb_outcome *o, struct wb_errand *errand, struct wb_fetch_result *result, uint8_t outcome,
                      const char *word)
 {
+    WB_CHECK(errand->magic == WB_ERRAND_MAGIC && !errand->rules && errand->key.len > 0);
     *o = (struct wb_outcome){.errand = errand, .result = result, .word = word};
     o->edit.kind = WB_EDIT_PAGE;
     o->edit.time_ms = result->sent_ms;
@@ -33,6 +35,8 @@ void wb_outcome_init(struct wb_outcome *o, struct wb_errand *errand, struct wb_f
 
 int wb_outcome_tell(struct wb_outcome *o)
 {
+    WB_CHECK(o->errand->magic == WB_ERRAND_MAGIC);
+    WB_CHECK(!o->page || o->errand->worker->uncommitted.pages > 0); /* the store has it before the journal says so */
     struct wb_worker *w = o->errand->worker;
     struct wb_eventlog_entry entry = {.url = o->edit.page.url, .result = o->word, .message = o->message,
                                       .status = o->result->status, .ms = o->result->took_ms, .error = o->error,
@@ -46,11 +50,13 @@ int wb_outcome_tell(struct wb_outcome *o)
 
 int wb_pagework_decide_root(struct wb_errand *errand, bool reachable)
 {
+    WB_CHECK(errand->magic == WB_ERRAND_MAGIC && errand->site->magic == WB_SITE_MAGIC);
     return wb_errand_is_root(errand) ? wb_visit_root(errand->worker, errand->site, reachable) : 0;
 }
 
 int wb_pagework_barred(struct wb_errand *errand)
 {
+    WB_CHECK(errand->magic == WB_ERRAND_MAGIC && errand->site->magic == WB_SITE_MAGIC);
     struct wb_worker *w = errand->worker;
     int err = 0;
 
@@ -69,6 +75,7 @@ int wb_pagework_forbidden(struct wb_errand *errand)
 {
     struct wb_edit edit = {.kind = WB_EDIT_PAGE};
 
+    WB_CHECK(errand->magic == WB_ERRAND_MAGIC && !errand->rules);
     edit.page = (struct wb_edit_page){.url = wb_buf_slice(&errand->url), .outcome = WB_OUTCOME_ROBOTS,
                                       .depth = errand->item.depth, .hops = errand->item.hops};
     wb_eventlog_skip(errand->worker, edit.page.url, "robots");
@@ -87,6 +94,7 @@ static bool is_passing(int error)
 
 int wb_pagework_failed(struct wb_errand *errand, struct wb_fetch_result *result, int error, const char *message)
 {
+    WB_CHECK(errand->magic == WB_ERRAND_MAGIC && error > 0 && error < WB_CRAWL_ERROR_COUNT);
     struct wb_worker *w = errand->worker;
     struct wb_site *site = errand->site;
     struct wb_outcome o;
@@ -171,6 +179,7 @@ static int page_later(struct wb_errand *errand, struct wb_fetch_result *result)
 /* Follows a redirect to another spelling of the same page, to a page of this site, or to another site. */
 static int follow_redirect(struct wb_errand *errand, struct wb_slice location)
 {
+    WB_CHECK(errand->item.hops < WB_PAGE_HOPS_MAX);
     struct wb_worker *w = errand->worker;
     struct wb_site *site = errand->site;
     struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = errand->item.depth, .hops = (uint8_t)(errand->item.hops + 1)};
@@ -210,6 +219,7 @@ static int read_target(struct wb_errand *errand, struct wb_slice head, struct wb
 /* Tells a redirect, and follows it. */
 static int redirect_came(struct wb_outcome *o)
 {
+    WB_CHECK(o->edit.page.outcome == WB_OUTCOME_REDIRECT && o->edit.page.location.len > 0);
     struct wb_errand *errand = o->errand;
     struct wb_worker *w = errand->worker;
     struct wb_site *site = errand->site;
@@ -259,6 +269,7 @@ static int page_redirects(struct wb_errand *errand, struct wb_fetch_result *resu
 
 int wb_pagework_reuse_redirect(struct wb_errand *errand, const struct wb_page *page)
 {
+    WB_CHECK(errand->magic == WB_ERRAND_MAGIC && !errand->known);
     struct wb_fetch_result result = {.status = page->status, .sent_ms = page->time_ms};
     struct wb_outcome o;
     bool itself;
@@ -372,6 +383,8 @@ static int page_outcome(struct wb_errand *errand, struct wb_fetch_result *result
 
 void wb_pagework_done(struct wb_errand *errand, struct wb_fetch_result *result)
 {
+    WB_CHECK(errand->magic == WB_ERRAND_MAGIC && errand->site->magic == WB_SITE_MAGIC);
+    WB_CHECK(!errand->rules && errand->key.len > 0);
     struct wb_worker *w = errand->worker;
     int err;
 

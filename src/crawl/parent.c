@@ -7,6 +7,7 @@
  *
  * It never fetches, and never waits for a reader.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "crawl/lines.h"
 #include "crawl/parent.h"
@@ -31,12 +32,14 @@ enum {
 
 void wb_parent_warn(struct wb_parent *p, const char *message)
 {
+    WB_CHECK(p->magic == WB_PARENT_MAGIC);
     if (p->sink->warn)
         p->sink->warn(p->sink->context, message);
 }
 
 void wb_parent_fail(struct wb_parent *p, int err)
 {
+    WB_CHECK(p->magic == WB_PARENT_MAGIC && err < 0);
     if (p->failed.code == 0)
         wb_error_save(err, &p->failed);
 }
@@ -45,6 +48,7 @@ void wb_parent_fail(struct wb_parent *p, int err)
 
 int wb_parent_line(struct wb_parent *p, struct wb_slice line)
 {
+    WB_CHECK(p->magic == WB_PARENT_MAGIC);
     return p->lines ? wb_lines_append(p->lines, line, p->lines->round + 1) : 0;
 }
 
@@ -115,6 +119,7 @@ static void count_errors(struct wb_tally *tally, struct wb_crawl_stat *stat)
 
 void wb_parent_stat(const struct wb_parent *p, struct wb_crawl_stat *stat_out)
 {
+    WB_CHECK(p->magic == WB_PARENT_MAGIC);
     struct wb_tally *t = p->plan.tally;
     struct rusage own, children;
 
@@ -154,6 +159,7 @@ static void stop_workers(struct wb_parent *p)
 
 static bool all_idle(const struct wb_parent *p)
 {
+    WB_CHECK(p->crew.count > 0);
     for (unsigned i = 0; i < p->crew.count; i++)
         if (!atomic_load(&p->plan.tally->workers[i].idle))
             return false;
@@ -174,6 +180,7 @@ static uint64_t count_open(const struct wb_dispenser_stat *sites, int64_t now_ms
 /* Counts the run's sites every second, and when it looks as if nothing is left. Then the run ends. */
 static int look_around(struct wb_parent *p)
 {
+    WB_CHECK(p->dispenser);
     int64_t now = wb_clock_now_ms();
     bool idle = all_idle(p) && p->resolver.asking == 0;
     uint64_t reopened = 0;
@@ -245,6 +252,7 @@ static int recover_late(struct wb_parent *p)
 {
     static const int64_t after_ms[] = {1500, 5000, 15000};
 
+    WB_CHECK(p->dispenser);
     if (p->recoveries >= sizeof after_ms / sizeof *after_ms)
         return 0;
     if (wb_clock_now_ms() - p->began_ms < after_ms[p->recoveries])
@@ -261,6 +269,7 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
     bool moved;
     int err = 0;
 
+    WB_CHECK(p->magic == WB_PARENT_MAGIC);
     (void)fd, (void)what;
     follow_clock(p);
     wb_crew_watch(p);
@@ -292,6 +301,7 @@ int wb_parent_run(struct wb_parent *p)
 {
     struct timeval tick = {0, TICK_MS * 1000};
 
+    WB_CHECK(p->magic == WB_PARENT_MAGIC && p->crew.alive > 0 && !p->tick);
     p->tick = event_new(p->base, -1, EV_PERSIST, on_tick, p);
     if (!p->tick || event_add(p->tick, &tick) < 0)
         return wb_fail_nomem();

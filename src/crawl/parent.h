@@ -110,7 +110,10 @@ struct wb_door_order {
     int64_t delay_ms;
 };
 
+#define WB_CRAWL_ORDERS_MAGIC 0x57424f52u
+
 struct wb_crawl_orders {
+    uint32_t magic; /* WB_CRAWL_ORDERS_MAGIC from new to free */
     bool paused;
     WB_VEC(struct wb_door_order) sites;
 };
@@ -138,7 +141,10 @@ void wb_control_door_sample(struct wb_parent *parent);
 
 /* ---- the parent -------------------------------------------------------------------------------------------------- */
 
+#define WB_PARENT_MAGIC 0x57425041u
+
 struct wb_parent {
+    uint32_t magic; /* WB_PARENT_MAGIC while wb_crawl() is at work */
     struct wb_crawl_plan plan;
     const struct wb_crawl_sink *sink;
     struct wb_dispenser *dispenser; /* closed while a worker is forked */

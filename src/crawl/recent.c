@@ -35,6 +35,9 @@ enum {
     SLOTS_AT_ONCE = 64,
 };
 
+_Static_assert(TEXTS_AT + RESULT_MAX + REASON_MAX < WB_RECENT_SLOT_BYTES, "room for a URL is left");
+_Static_assert(RESULT_MAX <= UINT8_MAX && REASON_MAX <= UINT8_MAX, "their lengths are bytes");
+
 static const char mark[8] = "WBFETCH1";
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
@@ -244,6 +247,7 @@ void wb_recent_flush(struct wb_recent *recent, int64_t now_ms)
 
     if (count == 0 || (now_ms >= recent->written_ms && now_ms - recent->written_ms < FLUSH_MS))
         return;
+    WB_CHECK(recent->file.fd >= 0 && recent->slots.len % WB_RECENT_SLOT_BYTES == 0);
     if (wb_file_lock(&recent->file, false) < 0)
         return;
     int err = read_newest(&recent->file, &newest);
@@ -275,6 +279,7 @@ static int walk_back(const struct wb_file *file, uint64_t low, uint64_t high, wb
     size_t got;
     int err = 0;
 
+    WB_CHECK(low > 0);
     while (high >= low && err == 0) {
         uint64_t count = high % WB_RECENT_SLOTS + 1;
         count = count < high - low + 1 ? count : high - low + 1;

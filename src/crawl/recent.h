@@ -1,7 +1,7 @@
 /*
  * recent.h - the latest fetches of all crawls on a repository, for people who watch: a ring file of fixed size.
  *
- *   worker --- a few times per second ---> DIR/control/fetches ---> wb_recent_read() of whoever looks
+ *   worker --- a few times per second ---> DIR/control/fetches ---> wb_recent_read() of those who look
  *
  * Unlike the log of fetches (lines.h) it promises nothing about what is durable: a line is here when its request has
  * ended, and when 32,768 later ones have ended it is gone. Several crawls share the file. docs/formats/fetches.md has

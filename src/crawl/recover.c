@@ -7,9 +7,10 @@
  *   2 spools     pages that were fetched and not committed go to the store, their lines to the file of lines
  *   3 leases     the sites of dead processes become claimable again, even if power loss took their spool
  *
- * It never continues a visit itself; whoever claims the site next does (restore.c).
+ * It never continues a visit itself; the next worker that claims the site does (restore.c).
  */
 #include "crawl/recover.h"
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -239,6 +240,7 @@ int wb_recover(const char *dir, const char *home, struct wb_dispenser *dispenser
     struct recovery r = {.dir = dir, .home = home, .dispenser = dispenser};
     uint64_t pages;
 
+    WB_CHECK(dispenser && home[0]);
     int err = wb_journal_reader_open(dir, &r.reader);
     if (err == 0)
         err = wb_journal_recover(dir, move_trail, &r);
@@ -262,7 +264,7 @@ int wb_recover(const char *dir, const char *home, struct wb_dispenser *dispenser
  *   - a finished one needs none, because webdb has what it says; but while its run is under way, a link may open it
  *     again, so it counts as unfinished;
  *   - a visit that a fetch list left undone needs none once there is a newer list: nobody continues it.
- * Logs that are being written are left alone by whoever removes logs, and a worker tells the dispenser where the
+ * Logs that are being written are left alone by those that remove logs, and a worker tells the dispenser where the
  * records of its sites are before it has written more than two logs.
  */
 struct log_needs {
@@ -295,6 +297,7 @@ static int need_log(struct log_needs *n, uint32_t log)
     uint32_t *at = n->logs.items + low;
     memmove(at + 1, at, (n->logs.count - 1 - low) * sizeof *at);
     *at = log;
+    WB_CHECK((low == 0 || at[-1] < log) && (low + 1 == n->logs.count || at[1] > log)); /* sorted, each once */
     return 0;
 }
 

@@ -8,6 +8,7 @@
  *
  * It decides about addresses only and never contacts a site.
  */
+#include "base/check.h"
 #include "base/date.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -32,6 +33,7 @@ struct inquiry {
 
 int wb_resolve_open(struct wb_parent *parent)
 {
+    WB_CHECK(parent->magic == WB_PARENT_MAGIC && !parent->resolver.dns);
     const struct wb_crawl_options *o = parent->plan.options;
     struct wb_dns_options options = {.servers = o->dns_servers, .rate = o->dns_rate};
     int err = wb_dns_new(parent->base, &options, &parent->resolver.dns);
@@ -43,10 +45,11 @@ int wb_resolve_open(struct wb_parent *parent)
 
 void wb_resolve_close(struct wb_parent *parent)
 {
+    WB_CHECK(parent->magic == WB_PARENT_MAGIC);
     struct wb_resolver *resolver = &parent->resolver;
 
     /* The next crawl may ask for these names at once. If that cannot be noted, it only has to wait. */
-    if (resolver->unresolvable.count)
+    if (resolver->unresolvable.count && parent->dispenser)
         (void)wb_dispenser_resolve_again(parent->dispenser, resolver->unresolvable.items, resolver->unresolvable.count,
                                          wb_clock_now_ms());
     wb_vec_release(&resolver->unresolvable);
@@ -153,9 +156,14 @@ static void answered(void *context, const struct wb_dns_answer *answer)
     int attempts = inquiry->attempts, err = 0;
     bool visited = inquiry->visited;
 
+    WB_CHECK(p->magic == WB_PARENT_MAGIC && p->resolver.asking > 0);
     wb_free(inquiry);
     p->resolver.asking--;
     wb_seen_mark(&p->resolver.asked, asked_id(id), false);
+    /* The crawl is ending, and may have lost its dispenser. */
+    if (p->failed.code < 0)
+        return;
+    WB_CHECK(p->dispenser);
     switch (answer->status) {
     case WB_DNS_OK:
         err = accept_address(p, id, visited, answer);
@@ -188,6 +196,7 @@ static int take_row(void *context, const struct wb_site_row *row)
     struct inquiry_batch *batch = context;
     char *url;
 
+    WB_CHECK(batch->count < AT_ONCE);
     if (wb_seen_marked(&batch->parent->resolver.asked, asked_id(row->id)))
         return 0;
     url = wb_alloc_zero(1, row->scheme.len + row->name.len + 5);
@@ -231,6 +240,7 @@ static int ask(struct wb_parent *p, int64_t id, int attempts, bool visited, cons
 
 int wb_resolve_ahead(struct wb_parent *parent)
 {
+    WB_CHECK(parent->magic == WB_PARENT_MAGIC && !parent->stopping);
     struct wb_resolver *resolver = &parent->resolver;
     struct inquiry_batch *batch;
     int64_t now = wb_clock_now_ms();

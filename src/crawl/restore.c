@@ -10,6 +10,7 @@
  *
  * This file never begins or ends a visit (visit.c), and writes nothing but rules that outlive the visit they are from.
  */
+#include "base/check.h"
 #include "base/mem.h"
 #include "crawl/worker.h"
 #include "webdb/webdb.h"
@@ -72,6 +73,7 @@ static struct wb_item parsed_item(const struct wb_worker *w, uint16_t depth, uin
 /* Puts a page that was marked as dealt with back into the queue. w->scratch.url is its URL. */
 static int ask_anew(struct wb_worker *w, struct wb_site *site, struct wb_pageid id, uint16_t depth, uint8_t hops)
 {
+    WB_CHECK(wb_seen_has(&site->seen, id));
     struct wb_item item = parsed_item(w, depth, hops);
 
     wb_seen_mark(&site->seen, id, false);
@@ -108,7 +110,7 @@ static int is_lost(struct wb_worker *w, struct wb_pageid id, const struct wb_edi
     int err = wb_store_time(w->repo.store, id, &time_ms);
     if (err == WB_E_NOTFOUND)
         return 1;
-    /* Damage of the store is not our concern here: whoever reads the page reports it. */
+    /* Damage of the store is not our concern here: the reader of the page reports it. */
     if (err < 0)
         return err == WB_E_CORRUPT ? 0 : err;
     if (stored || time_ms >= edit->time_ms)
@@ -123,6 +125,7 @@ static int is_lost(struct wb_worker *w, struct wb_pageid id, const struct wb_edi
 /* Restores everything that is known of a page that was asked for, except its links. */
 static int restore_known(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit, struct wb_pageid id)
 {
+    WB_CHECK(wb_seen_has(&site->seen, id));
     const struct wb_edit_page *page = &edit->page;
     struct wb_pageid content;
     int err = 0;
@@ -241,8 +244,9 @@ static void restore_clock(struct wb_site *site, const struct wb_edit *edit)
  * A request without an outcome was sent at some moment between its record and the death of its process, which is now at
  * the latest. Waits from the latest moment that is possible.
  */
-void wb_restore_settle_clock(struct wb_worker *w, struct wb_site *site)
+void wb_restore_unanswered(struct wb_worker *w, struct wb_site *site)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC);
     int64_t now = wb_clock_now_ms(), latest = site->unanswered_ms + w->plan->options->timeout_ms;
 
     if (site->unanswered_ms)
@@ -338,6 +342,7 @@ static int read_chain(struct wb_worker *w, struct wb_site *site, struct wb_edit_
     struct wb_edit edit;
     size_t count = 0;
 
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC && site->in_flight == 0);
     *first_out = (struct wb_edit){0};
     if (!last.log)
         return 0;
@@ -364,6 +369,7 @@ static int read_chain(struct wb_worker *w, struct wb_site *site, struct wb_edit_
 
 int wb_restore_first(struct wb_worker *w, struct wb_site *site, struct wb_edit *first_out)
 {
+    WB_CHECK(!site->guest);
     return read_chain(w, site, site->trail, NULL, first_out);
 }
 
@@ -371,6 +377,7 @@ int wb_restore_visit(struct wb_worker *w, struct wb_site *site)
 {
     struct wb_edit first;
 
+    WB_CHECK(!site->guest && site->visit > 0);
     return read_chain(w, site, site->trail, restore_record, &first);
 }
 
@@ -398,6 +405,7 @@ static int recall_pages(struct wb_worker *w, struct wb_site *site)
 
 int wb_restore_earlier(struct wb_worker *w, struct wb_site *site, struct wb_edit_place last, bool begins)
 {
+    WB_CHECK(!site->guest);
     struct wb_edit first;
     int err = read_chain(w, site, last, begins ? recall_begin : recall_record, &first);
 
@@ -408,6 +416,7 @@ int wb_restore_rules(struct wb_worker *w, struct wb_site *site)
 {
     struct wb_webdb_rules known;
 
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC && !site->guest);
     if (!w->repo.webdb || site->rules.state == WB_RULES_KNOWN)
         return 0;
     int err = wb_webdb_get_rules(w->repo.webdb, wb_slice_str(site->name), &known);

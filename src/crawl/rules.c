@@ -14,6 +14,7 @@
  *                                  -> another process holds B: stuck, tried again every 300 ms
  *   B's turn -> request -> answer -> the asker reads its rules, or follows the next redirect
  */
+#include "base/check.h"
 #include "crawl/worker.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -27,8 +28,11 @@ enum {
     RULES_LIFE_MIN_MS = WB_MINUTE_MS,
 };
 
+#define FAVOUR_MAGIC 0x57424656u
+
 /* A request for another site's robots.txt. Owned by the list it is in, or by the errand while it is under way. */
 struct wb_favour {
+    uint32_t magic;      /* FAVOUR_MAGIC until it is freed */
     struct wb_favour *next;
     char *asker_name;    /* the site whose robots.txt it is */
     char *url;
@@ -40,13 +44,16 @@ struct wb_favour {
 
 static void free_favour(struct wb_favour *favour)
 {
+    WB_CHECK(favour->magic == FAVOUR_MAGIC && !favour->next);
     wb_free(favour->asker_name);
     wb_free(favour->url);
+    favour->magic = 0;
     wb_free(favour);
 }
 
 static void push_favour(struct wb_favour **list, struct wb_favour *favour)
 {
+    WB_CHECK(favour->magic == FAVOUR_MAGIC && !favour->next);
     favour->next = *list;
     *list = favour;
 }
@@ -55,8 +62,11 @@ static struct wb_favour *pop_favour(struct wb_favour **list)
 {
     struct wb_favour *favour = *list;
 
-    if (favour)
+    if (favour) {
+        WB_CHECK(favour->magic == FAVOUR_MAGIC);
         *list = favour->next;
+        favour->next = NULL;
+    }
     return favour;
 }
 
@@ -64,6 +74,7 @@ static struct wb_favour *pop_favour(struct wb_favour **list)
 
 void wb_rules_set_delays(const struct wb_worker *w, struct wb_site *site)
 {
+    WB_CHECK(site->magic == WB_SITE_MAGIC && site->own_delay_ms >= 0 && site->ordered_delay_ms >= 0);
     int64_t asked = site->rules.robots ? wb_robots_delay_ms(site->rules.robots) : -1;
     int64_t max = w->plan->options->crawl_delay_max_ms;
 
@@ -106,6 +117,8 @@ static int take_rules(struct wb_worker *w, struct wb_site *site, const struct wb
 {
     int err = 0;
 
+    /* A robots.txt that nobody could read must never count as one that allows everything. */
+    WB_CHECK(!is_unreachable(rules->status));
     wb_robots_free(site->rules.robots);
     site->rules.robots = NULL;
     site->rules.digest = 0;
@@ -126,6 +139,7 @@ static int take_rules(struct wb_worker *w, struct wb_site *site, const struct wb
 
 int wb_rules_restore(struct wb_worker *w, struct wb_site *site, const struct wb_edit_rules *rules)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC && site->in_flight == 0);
     int64_t now = wb_clock_now_ms();
 
     /* No rules are valid for so long: these were read when the clock was wrong. */
@@ -177,6 +191,7 @@ static void back_off(struct wb_worker *w, struct wb_site *site, const struct wb_
 static void rules_came(struct wb_worker *w, struct wb_site *site, struct wb_slice url, struct wb_fetch_result *result,
                        const char *reason)
 {
+    WB_CHECK(site->magic == WB_SITE_MAGIC && !site->guest && !site->rules.away);
     struct wb_slice text = wb_buf_slice(&result->body);
     struct wb_edit edit = {.kind = WB_EDIT_RULES};
     struct wb_eventlog_entry entry = {.url = url, .result = "rules", .status = result->status, .ms = result->took_ms,
@@ -254,6 +269,7 @@ static int hold_guest(void *context, const struct wb_site_row *row)
 /* Gives the favour to the site that must be asked. Returns false if another process holds that site now. */
 static bool place_favour(struct wb_worker *w, struct wb_favour *favour)
 {
+    WB_CHECK(favour->magic == FAVOUR_MAGIC);
     struct wb_slice name = wb_slice_str(favour->name);
     struct wb_site *other = wb_site_set_find(&w->sites, name);
 
@@ -269,6 +285,7 @@ static bool place_favour(struct wb_worker *w, struct wb_favour *favour)
             return false;
         }
     }
+    WB_CHECK(other->magic == WB_SITE_MAGIC);
     push_favour(&other->favours, favour);
     if (!other->in_flight)
         wb_dispatch_later(w, other);
@@ -283,6 +300,7 @@ static int ask_elsewhere(struct wb_worker *w, struct wb_site *asker, const struc
 
     if (!favour)
         return WB_E_NOMEM;
+    favour->magic = FAVOUR_MAGIC;
     memcpy(favour->name, name.ptr, name.len);
     favour->asker_name = wb_strdup(asker->name);
     favour->url = wb_strndup(href.ptr, href.len);
@@ -317,6 +335,7 @@ static bool follow_hop(struct wb_worker *w, struct wb_site *asker, struct wb_sli
 {
     int err;
 
+    WB_CHECK(asker->magic == WB_SITE_MAGIC && hops <= HOPS_MAX);
     if (hops >= HOPS_MAX || !read_location(w, from, result))
         return false;
     struct wb_slice name = wb_key_site(wb_buf_slice(&w->scratch.key));
@@ -336,6 +355,7 @@ static bool follow_hop(struct wb_worker *w, struct wb_site *asker, struct wb_sli
 
 static void favour_done(struct wb_errand *errand, struct wb_fetch_result *result)
 {
+    WB_CHECK(errand->favour->magic == FAVOUR_MAGIC);
     struct wb_worker *w = errand->worker;
     struct wb_favour *favour = errand->favour;
     struct wb_site *other = errand->site;
@@ -348,6 +368,7 @@ static void favour_done(struct wb_errand *errand, struct wb_fetch_result *result
         else
             rules_came(w, asker, wb_slice_str(favour->url), result, wb_fetch_error_word(result->error));
     }
+    WB_CHECK(other->magic == WB_SITE_MAGIC); /* what became of the asker does not end the site that was asked */
     free_favour(favour);
     if (other->guest && !other->favours)
         wb_visit_close(w, other, WB_SITE_READY, "", NULL);
@@ -357,6 +378,7 @@ static void favour_done(struct wb_errand *errand, struct wb_fetch_result *result
 
 void wb_rules_done(struct wb_errand *errand, struct wb_fetch_result *result)
 {
+    WB_CHECK(errand->magic == WB_ERRAND_MAGIC && errand->rules);
     struct wb_worker *w = errand->worker;
     struct wb_site *site = errand->site;
     struct wb_slice url = wb_buf_slice(&errand->url);
@@ -375,6 +397,7 @@ void wb_rules_done(struct wb_errand *errand, struct wb_fetch_result *result)
 
 static void send_rules(struct wb_worker *w, struct wb_site *site, struct wb_slice url, struct wb_favour *favour)
 {
+    WB_CHECK(site->in_flight == 0 && (favour || !site->rules.away));
     struct wb_errand *errand = wb_errand_new(w, site);
     int err = errand ? wb_buf_append_slice(&errand->url, url) : WB_E_NOMEM;
 
@@ -393,6 +416,7 @@ static void send_rules(struct wb_worker *w, struct wb_site *site, struct wb_slic
 
 void wb_rules_ask(struct wb_worker *w, struct wb_site *site)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC && !site->guest);
     if (!site->rules.url.len && wb_site_url(site, site->https, WB_SLICE_LIT("/robots.txt"), &w->scratch.url_text) < 0) {
         wb_worker_fail(w, WB_E_NOMEM);
         return;
@@ -402,6 +426,7 @@ void wb_rules_ask(struct wb_worker *w, struct wb_site *site)
 
 bool wb_rules_next_favour(struct wb_worker *w, struct wb_site *site)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC);
     if (!site->favours) {
         if (site->guest && !site->in_flight) {
             wb_visit_close(w, site, WB_SITE_READY, "", NULL);
@@ -419,6 +444,7 @@ bool wb_rules_next_favour(struct wb_worker *w, struct wb_site *site)
 /* Nobody can do the favour: the asker is left alone for a while. Frees the favour. */
 static void fail_favour(struct wb_worker *w, struct wb_favour *favour, const char *reason)
 {
+    WB_CHECK(favour->magic == FAVOUR_MAGIC);
     struct wb_site *asker = wb_site_set_find(&w->sites, wb_slice_str(favour->asker_name));
 
     if (asker && asker->rules.away) {
@@ -430,6 +456,7 @@ static void fail_favour(struct wb_worker *w, struct wb_favour *favour, const cha
 
 void wb_rules_retry_favours(struct wb_worker *w)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC);
     struct wb_favour *list = w->favours.stuck, *favour;
     int64_t now = wb_clock_now_ms();
 
@@ -449,12 +476,14 @@ void wb_rules_retry_favours(struct wb_worker *w)
 
 void wb_rules_pass_on_favours(struct wb_worker *w, struct wb_site *site)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC);
     for (struct wb_favour *favour; (favour = pop_favour(&site->favours));)
         push_favour(&w->favours.stuck, favour);
 }
 
 void wb_rules_fail_favours(struct wb_worker *w, struct wb_site *site, const char *reason)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC);
     struct wb_favour *list = site->favours, *favour;
 
     site->favours = NULL;
@@ -470,6 +499,7 @@ static void drop_list(struct wb_favour **list)
 
 void wb_rules_drop_favours(struct wb_worker *w)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && !w->loop.dispatching);
     for (struct wb_site *site = NULL; (site = wb_site_set_next(&w->sites, site));)
         drop_list(&site->favours);
     drop_list(&w->favours.stuck);

@@ -2,6 +2,7 @@
  * scope.c - a sorted list of names. For WB_SCOPE_ANY the list is empty and every site is inside.
  */
 #include "crawl/scope.h"
+#include "base/check.h"
 #include "url/url.h"
 
 #include <stdlib.h>
@@ -45,6 +46,7 @@ static int compare_names(const void *a, const void *b)
 
 void wb_scope_seal(struct wb_scope *scope)
 {
+    WB_CHECK(!scope->sealed);
     char **names = scope->names.items;
     size_t kept = 0;
 

@@ -31,6 +31,7 @@ static uint64_t fingerprint(struct wb_pageid id)
 /* The slot that has the fingerprint, or the free one where it belongs. */
 static uint64_t *find_slot(const struct wb_seen *seen, uint64_t print)
 {
+    WB_CHECK(seen->count < seen->cap); /* there is a free slot, so every search ends */
     uint64_t spread = print * seen->spread;
     /* Multiplied twice: rows of evenly spaced fingerprints would stay rows after one multiplication. */
     size_t i = (size_t)((spread ^ spread >> 32) * seen->spread >> (64 - __builtin_ctzll(seen->cap)));

@@ -65,8 +65,8 @@ void wb_spill_close(struct wb_spill *spill)
 {
     if (!spill)
         return;
-    wb_file_close(&spill->file);
     WB_CHECK(spill->magic == SPILL_MAGIC);
+    wb_file_close(&spill->file);
     wb_vec_release(&spill->blocks);
     spill->magic = 0;
     wb_free(spill);
@@ -74,6 +74,7 @@ void wb_spill_close(struct wb_spill *spill)
 
 uint64_t wb_spill_bytes(const struct wb_spill *spill)
 {
+    WB_CHECK(spill->magic == SPILL_MAGIC);
     return (uint64_t)spill->used * BLOCK_BYTES;
 }
 
@@ -83,6 +84,7 @@ static int take_block(struct wb_spill *spill, uint32_t *block_out)
 {
     *block_out = spill->free;
     if (spill->free) {
+        WB_CHECK(spill->free < spill->blocks.count);
         spill->free = spill->blocks.items[spill->free].next;
     } else {
         if (spill->blocks.count >= UINT32_MAX / 2)
@@ -101,6 +103,7 @@ static int take_block(struct wb_spill *spill, uint32_t *block_out)
 static void give_blocks(struct wb_spill *spill, uint32_t first)
 {
     while (first) {
+        WB_CHECK(first < spill->blocks.count && spill->used > 0);
         uint32_t next = spill->blocks.items[first].next;
         spill->blocks.items[first].next = spill->free;
         spill->free = first;
@@ -117,6 +120,7 @@ static void give_blocks(struct wb_spill *spill, uint32_t first)
 
 static uint64_t block_at(uint32_t block)
 {
+    WB_CHECK(block > 0);
     return (uint64_t)(block - 1) * BLOCK_BYTES;
 }
 
@@ -191,6 +195,7 @@ static void turn_tail(struct wb_spill_queue *queue)
 /* Writes the part of the tail that fills whole blocks, and keeps the rest. */
 static int spill_tail(struct wb_spill *spill, struct wb_spill_queue *queue)
 {
+    WB_CHECK(queue->tail.len >= BLOCK_BYTES && (queue->first == 0) == (queue->last == 0));
     size_t count = queue->tail.len / BLOCK_BYTES, written = count * BLOCK_BYTES;
     uint32_t first, last;
     int err = write_blocks(spill, queue->tail.ptr, count, &first, &last);
@@ -253,6 +258,7 @@ static int refill_head(struct wb_spill *spill, struct wb_spill_queue *queue)
     wb_buf_append(&fresh, wb_buf_slice(&queue->head).ptr + queue->head_at, left);
     if (queue->first) {
         uint32_t block = queue->first;
+        WB_CHECK(block < spill->blocks.count);
         err = wb_file_read_exact(&spill->file, block_at(block), fresh.ptr + left, BLOCK_BYTES);
         if (err == 0 && wb_hash32(fresh.ptr + left, BLOCK_BYTES) != spill->blocks.items[block].check)
             err = wb_fail(WB_E_CORRUPT, "a block of the temporary file in %s is not what was written",
@@ -297,8 +303,10 @@ int wb_spill_pop(struct wb_spill *spill, struct wb_spill_queue *queue, struct wb
 
     WB_CHECK(spill->magic == SPILL_MAGIC && queue->head_at <= queue->head.len);
     *item_out = WB_SLICE_EMPTY;
-    if (queue->count == 0)
+    if (queue->count == 0) {
+        WB_CHECK(queue->first == 0 && head_is_empty(queue) && queue->tail.len == 0);
         return 0;
+    }
     while (!look_item(queue, item_out)) {
         err = refill_head(spill, queue);
         if (err < 0)
@@ -323,6 +331,7 @@ int wb_spill_pop(struct wb_spill *spill, struct wb_spill_queue *queue, struct wb
 
 void wb_spill_clear(struct wb_spill *spill, struct wb_spill_queue *queue)
 {
+    WB_CHECK(spill->magic == SPILL_MAGIC);
     give_blocks(spill, queue->first);
     wb_buf_release(&queue->head);
     wb_buf_release(&queue->tail);

@@ -101,10 +101,9 @@ int wb_spool_create(const char *dir, const char *name, struct wb_spool **spool_o
     int err = spool && path ? 0 : WB_E_NOMEM;
 
     *spool_out = NULL;
+    if (spool)
+        *spool = (struct wb_spool){.magic = SPOOL_MAGIC, .file = WB_FILE_INIT, .at = HEAD_BYTES};
     if (err == 0) {
-        spool->magic = SPOOL_MAGIC;
-        spool->file = WB_FILE_INIT;
-        spool->at = HEAD_BYTES;
         wb_random_bytes(&spool->round, sizeof spool->round);
         err = wb_path_mkdirs(folder);
     }
@@ -180,11 +179,13 @@ int wb_spool_reset(struct wb_spool *spool)
 
 uint64_t wb_spool_bytes(const struct wb_spool *spool)
 {
+    WB_CHECK(spool->magic == SPOOL_MAGIC && spool->at >= HEAD_BYTES);
     return spool->at - HEAD_BYTES;
 }
 
 uint64_t wb_spool_round(const struct wb_spool *spool)
 {
+    WB_CHECK(spool->magic == SPOOL_MAGIC);
     return spool->round;
 }
 
@@ -192,6 +193,7 @@ void wb_spool_close(struct wb_spool *spool, bool remove)
 {
     if (!spool)
         return;
+    WB_CHECK(spool->magic == SPOOL_MAGIC);
     if (remove)
         wb_path_unlink(spool->file.path);
     wb_file_close(&spool->file);

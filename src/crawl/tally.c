@@ -32,6 +32,7 @@ const char *wb_crawl_error_word(int error)
 #undef WB_CRAWL_ERROR_WORD
     };
 
+    WB_CHECK(error >= 0 && error < WB_CRAWL_ERROR_COUNT);
     return error <= WB_CRAWL_FIRST ? wb_fetch_error_word((enum wb_fetch_error)error) : words[error - WB_CRAWL_FIRST];
 }
 
@@ -61,6 +62,7 @@ void wb_tally_blame(struct wb_tally *tally, uint64_t subject)
 {
     unsigned count = atomic_load(&tally->bad_count);
 
+    WB_CHECK(count <= WB_TALLY_BAD_MAX);
     if (count == WB_TALLY_BAD_MAX || wb_tally_is_bad(tally, subject))
         return;
     atomic_store(&tally->bad[count], subject);
@@ -71,6 +73,7 @@ bool wb_tally_is_bad(const struct wb_tally *tally, uint64_t subject)
 {
     unsigned count = atomic_load(&tally->bad_count);
 
+    WB_CHECK(count <= WB_TALLY_BAD_MAX);
     for (unsigned i = 0; i < count; i++)
         if (atomic_load(&tally->bad[i]) == subject)
             return true;
@@ -136,6 +139,7 @@ int wb_tally_open_fetches(const char *dir, int64_t run, struct wb_file *file_out
     char name[64];
     struct sweep sweep = {dir, name};
 
+    WB_CHECK(run > 0);
     *file_out = WB_FILE_INIT;
     *count_out = 0;
     snprintf(name, sizeof name, FETCHES_PREFIX "%" PRId64, run);
@@ -181,6 +185,7 @@ static struct wb_tally_order *find_or_add(struct wb_tally_orders *orders, uint64
 {
     unsigned count = atomic_load(&orders->count);
 
+    WB_CHECK(count <= WB_TALLY_ORDERS_MAX);
     for (unsigned i = 0; i < count; i++)
         if (atomic_load(&orders->items[i].site) == site)
             return &orders->items[i];
@@ -206,9 +211,9 @@ int wb_tally_order_stop(struct wb_tally_orders *orders, uint64_t site)
 
 int wb_tally_order_delay(struct wb_tally_orders *orders, uint64_t site, int64_t delay_ms)
 {
+    WB_CHECK(delay_ms >= 0);
     struct wb_tally_order *order = find_or_add(orders, site);
 
-    WB_CHECK(delay_ms >= 0);
     if (!order)
         return WB_E_LIMIT;
     atomic_store(&order->delay_ms, delay_ms);

@@ -124,10 +124,10 @@ static int adopt_file(void *context, const struct wb_path_entry *entry)
 
 int wb_teller_adopt(struct wb_teller *t)
 {
+    WB_CHECK(t->magic == TELLER_MAGIC);
     char *folder = wb_path_join(t->dir, WB_LINES_DIR);
     int err = folder ? 0 : WB_E_NOMEM;
 
-    WB_CHECK(t->magic == TELLER_MAGIC);
     if (err == 0 && t->sink->outputs && wb_path_kind(folder) == WB_PATH_DIR)
         err = wb_path_each(folder, adopt_file, t);
     wb_free(folder);
@@ -140,11 +140,12 @@ int wb_teller_open(const char *dir, const struct wb_crawl_sink *sink, struct wb_
     int err = t && (t->dir = wb_strdup(dir)) ? 0 : WB_E_NOMEM;
 
     *teller_out = NULL;
-    if (err == 0) {
+    if (t) {
         t->magic = TELLER_MAGIC;
         t->sink = sink;
-        err = wb_teller_adopt(t);
     }
+    if (err == 0)
+        err = wb_teller_adopt(t);
     if (err == 0)
         *teller_out = t;
     else
@@ -178,6 +179,7 @@ void wb_teller_close(struct wb_teller *t)
 {
     if (!t)
         return;
+    WB_CHECK(t->magic == TELLER_MAGIC);
     for (struct told_file *file = next_file(t, NULL), *next; file; file = next) {
         next = next_file(t, file);
         drop_file(t, file);
@@ -212,6 +214,7 @@ static int tell_some(struct wb_teller *t, struct told_file *file, unsigned outpu
     struct wb_lines *lines = file->lines;
     size_t taken = 0, whole;
 
+    WB_CHECK(wants(t, output) && file->at[output] >= lines->told[output]);
     int err = wb_lines_read(lines, file->at[output], STEP_BYTES, &t->text);
     if (err == 0)
         err = t->sink->take(t->sink->context, output, wb_buf_slice(&t->text), &taken);

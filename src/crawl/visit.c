@@ -20,6 +20,7 @@ enum {
 
 int wb_visit_note(struct wb_worker *w, struct wb_site *site, struct wb_edit *edit)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC);
     edit->site = site->key;
     edit->prev = site->trail;
     if (!edit->time_ms)
@@ -29,7 +30,9 @@ int wb_visit_note(struct wb_worker *w, struct wb_site *site, struct wb_edit *edi
        need not: there is no clock to keep. */
     if (edit->kind != WB_EDIT_REQUEST || site->page_delay_ms > 0 || site->delay_ms > 0)
         w->uncommitted.journal_unflushed = true;
-    return wb_journal_writer_append(w->repo.journal, edit, &site->trail);
+    int err = wb_journal_writer_append(w->repo.journal, edit, &site->trail);
+    WB_CHECK(err < 0 || site->trail.log); /* the chain goes on from here */
+    return err;
 }
 
 /* ---- seeds ------------------------------------------------------------------------------------------------------- */
@@ -47,6 +50,7 @@ struct seed_taker {
  */
 static int take_over_url(struct wb_worker *w, struct wb_site *site, const struct wb_seed *seed)
 {
+    WB_CHECK(site->magic == WB_SITE_MAGIC && !site->guest);
     struct wb_edit edit = {.kind = WB_EDIT_PAGE};
     struct wb_url *target = &w->scratch.target;
     bool https = wb_slice_equal(wb_url_scheme(target), WB_SLICE_LIT("https"));
@@ -67,8 +71,8 @@ static int take_over_url(struct wb_worker *w, struct wb_site *site, const struct
 }
 
 /*
- * Reads the URL of a seed into w->scratch.target. Returns 1, 0 if it is none, or an error. *passed_out: it was found
- * under the name of an alias.
+ * Reads the URL of a seed into w->scratch.target. Returns 1, 0 if it is not a URL, or an error. *passed_out: it was
+ * found under the name of an alias.
  */
 static int read_seed(struct wb_worker *w, struct wb_site *site, const struct wb_seed *seed, bool *passed_out)
 {
@@ -143,6 +147,7 @@ static int put_root_first(struct wb_worker *w, struct wb_site *site)
 
 int wb_visit_seeds(struct wb_worker *w, struct wb_site *site, uint64_t *count_out)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC && !site->guest);
     struct seed_taker taker = {.w = w, .site = site};
     bool waited = site->root.awaited;
     int err = wb_dispenser_seeds(w->repo.dispenser, site->id, site->seeds_taken, take_seed, &taker);
@@ -157,6 +162,7 @@ int wb_visit_seeds(struct wb_worker *w, struct wb_site *site, uint64_t *count_ou
 
 int wb_visit_root(struct wb_worker *w, struct wb_site *site, bool reachable)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC && !site->guest);
     uint64_t count;
     bool waited = site->root.awaited;
 
@@ -221,6 +227,8 @@ static bool choose_visit(struct wb_site *site, uint32_t number, bool finished)
 
 int wb_visit_open(struct wb_worker *w, struct wb_site *site)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC && !site->guest);
+    WB_CHECK(site->turn.at == 0 && site->in_flight == 0 && site->queue.count == 0 && site->again.count == 0);
     struct wb_edit first, last = {0};
     int err = wb_restore_first(w, site, &first);
 
@@ -249,7 +257,7 @@ int wb_visit_open(struct wb_worker *w, struct wb_site *site)
     /* The root came, but the process died before the site was compared with its neighbours. */
     if (site->root.probing && site->root.digest && site->rules.state == WB_RULES_KNOWN && wb_names_close_alias(w, site))
         return 0;
-    wb_restore_settle_clock(w, site);
+    wb_restore_unanswered(w, site);
     if (site->next_ms - wb_clock_now_ms() > WB_PATIENCE_MS)
         wb_visit_close(w, site, WB_SITE_WAITING, site->wait_reason[0] ? site->wait_reason : "back-off", NULL);
     else
@@ -271,6 +279,7 @@ static int fill_report(const struct wb_worker *w, const struct wb_site *site, en
 {
     char probe[WB_PROBE_TEXT_MAX];
 
+    WB_CHECK(site->magic == WB_SITE_MAGIC);
     wb_site_probe(site, probe);
     report->address = site->address;
     report->name = wb_strdup(site->name);
@@ -320,6 +329,7 @@ const char *wb_visit_closed_twin(const struct wb_worker *w, const struct wb_site
 {
     char probe[WB_PROBE_TEXT_MAX];
 
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC);
     wb_site_probe(site, probe);
     for (size_t i = 0; i < w->reports.count; i++) {
         const struct wb_visit_report *report = &w->reports.items[i];
@@ -363,6 +373,7 @@ int wb_visit_report(struct wb_worker *w, bool held)
 {
     int err = 0;
 
+    WB_CHECK(w->magic == WB_WORKER_MAGIC);
     for (struct wb_site *site = NULL; held && err == 0 && (site = wb_site_set_next(&w->sites, site));)
         err = add_report(w, site, WB_SITE_CLAIMED, "", NULL);
     if (err == 0 && w->reports.count)
@@ -387,6 +398,7 @@ void wb_visit_close(struct wb_worker *w, struct wb_site *site, enum wb_site_stat
     struct wb_edit edit = {.kind = WB_EDIT_FINISH, .text = wb_slice_str(reason)};
     int err = 0;
 
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC);
     WB_CHECK(site->in_flight == 0 && site->held == 0);
     WB_CHECK((state == WB_SITE_ALIAS) == (alias_of != NULL));
     if (!site->guest && (state == WB_SITE_DONE || state == WB_SITE_ALIAS || state == WB_SITE_REFUSED))
@@ -408,6 +420,7 @@ void wb_visit_close(struct wb_worker *w, struct wb_site *site, enum wb_site_stat
 
 void wb_visit_back_off(struct wb_worker *w, struct wb_site *site, int64_t until_ms, const char *reason)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC);
     int64_t now = wb_clock_now_ms();
     int64_t wait = (int64_t)BACK_OFF_FIRST_MS << (site->attempts < 16 ? site->attempts : 16);
     struct wb_edit edit = {.kind = WB_EDIT_WAIT, .text = wb_slice_str(reason)};
@@ -424,6 +437,7 @@ void wb_visit_back_off(struct wb_worker *w, struct wb_site *site, int64_t until_
         until_ms = now + WB_BACK_OFF_MAX_MS;
     if (until_ms > site->next_ms)
         site->next_ms = until_ms;
+    WB_CHECK(site->next_ms >= now + wait);
     edit.until_ms = site->next_ms;
     edit.count = (uint32_t)site->attempts;
     int err = wb_visit_note(w, site, &edit);

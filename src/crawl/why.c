@@ -7,6 +7,7 @@
  * It reads what crawls wrote (store, dispenser, journal, webdb) and changes nothing, so it can be asked at any time,
  * also while a crawl runs.
  */
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -628,6 +629,7 @@ static int explain(const char *dir, const char *what, struct findings *found, st
     if (err == 0)
         err = f.is_site ? explain_site(dir, known ? &row : NULL, &f, f.href, why_out)
                         : explain_url(dir, known ? &row : NULL, &f, &url, why_out);
+    WB_CHECK(err < 0 || why_out->reason.len > 0);
     if (err == 0 && known && why_out->verdict == WB_WHY_WAITING)
         err = wb_control_describe(dir, row.name, &why_out->reason);
     findings_release(&f);

@@ -11,6 +11,7 @@
  *
  * This file never decides what is requested or what an answer means.
  */
+#include "base/check.h"
 #include "base/mem.h"
 #include "crawl/worker.h"
 #include "os/clock.h"
@@ -48,6 +49,7 @@ bool wb_worker_slept(const struct wb_worker *w)
 
 void wb_worker_fail(struct wb_worker *w, int err)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && err < 0);
     if (w->failed.code == 0)
         wb_error_save(err, &w->failed);
     event_base_loopbreak(w->loop.base);
@@ -55,12 +57,14 @@ void wb_worker_fail(struct wb_worker *w, int err)
 
 void wb_worker_dirty(struct wb_worker *w)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC);
     if (!w->uncommitted.since_ms)
         w->uncommitted.since_ms = wb_clock_now_ms();
 }
 
 int wb_worker_parse(struct wb_worker *w, struct wb_slice url, struct wb_pageid *id_out)
 {
+    WB_CHECK(w->magic == WB_WORKER_MAGIC);
     *id_out = (struct wb_pageid){0, 0};
     int err = wb_url_parse(url, NULL, &w->scratch.url);
     if (err == 0)
@@ -115,6 +119,7 @@ static int claim_row(void *context, const struct wb_site_row *row)
  */
 static void spread(struct wb_site *site, unsigned at, unsigned count)
 {
+    WB_CHECK(at < count);
     int64_t window = site->delay_ms < SPREAD_MS ? site->delay_ms : SPREAD_MS;
     int64_t begin = wb_clock_now_ms() + window * at / count;
 
@@ -124,6 +129,7 @@ static void spread(struct wb_site *site, unsigned at, unsigned count)
 
 static int open_claimed(struct wb_worker *w, struct wb_site *site)
 {
+    WB_CHECK(site->magic == WB_SITE_MAGIC && !site->guest);
     int err = wb_site_set_add(&w->sites, site);
 
     if (err < 0) {
@@ -174,6 +180,7 @@ static int claim_sites(struct wb_worker *w)
     unsigned max, at = 0;
     int err = 0;
 
+    WB_CHECK(!w->loop.stopping && !w->leases.lost);
     if (claimable != w->claims.made_at && w->claims.seen != claimable)
         w->claims.news_ms = now;
     w->claims.seen = claimable;
@@ -204,16 +211,18 @@ static int commit(struct wb_worker *w)
 {
     struct wb_store_commit_counts counts = {0};
 
+    WB_CHECK(!w->errands.taking && !w->loop.dispatching);
     wb_errand_take_arrivals(w);
+    WB_CHECK(w->errands.arrival_count == 0); /* no page is left behind that is in no spool */
     bool pages = w->uncommitted.pages > 0;
     int err = w->failed.code < 0 ? wb_error_restore(&w->failed) : wb_links_flush(&w->links, w->repo.dispenser, w->plan);
 
     /* Before the commit, too: another repository that takes a site over must not fetch what can be seen here. */
     if (err == 0)
         err = wb_news_tell(w);
-    /* Flush before the commit: whoever sees a page in the store can read its record in the journal (`update` relies on
-       this). Sync after it: if the power fails in between, we fetch some pages again, but we never believe that we have
-       pages that we do not have. Pages whose records are lost that way are adopted by `update`. */
+    /* Flush before the commit: a process that sees a page in the store can read its record in the journal (`update`
+       relies on this). Sync after it: if the power fails in between, we fetch some pages again, but we never believe
+       that we have pages that we do not have. Pages whose records are lost that way are adopted by `update`. */
     if (err == 0)
         err = wb_journal_writer_flush(w->repo.journal);
     if (err == 0 && pages)
@@ -231,6 +240,8 @@ static int commit(struct wb_worker *w)
         err = wb_visit_report(w, wb_journal_writer_rolled(w->repo.journal));
     if (err < 0)
         return err;
+    /* Everything has gone where it must be before the spool is emptied. */
+    WB_CHECK(w->links.out.count == 0 && w->news.count == 0 && w->uncommitted.lines.len == 0);
     w->uncommitted.since_ms = 0;
     w->uncommitted.pages = w->uncommitted.bytes = 0;
     wb_tally_add(&w->tally->commits, 1);
@@ -341,6 +352,7 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
     struct wb_worker *w = context;
     int err = 0;
 
+    WB_CHECK(w->magic == WB_WORKER_MAGIC);
     (void)fd, (void)what;
     follow_clock(w);
     if (atomic_load(&w->tally->stop) || wb_stop_requested() || getppid() != w->plan->parent) {
@@ -369,15 +381,21 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
 
 static void on_arrivals_due(evutil_socket_t fd, short what, void *context)
 {
+    struct wb_worker *w = context;
+
     (void)fd, (void)what;
-    wb_errand_take_arrivals(context);
-    wb_dispatch(context);
+    WB_CHECK(w->magic == WB_WORKER_MAGIC);
+    wb_errand_take_arrivals(w);
+    wb_dispatch(w);
 }
 
 static void on_due(evutil_socket_t fd, short what, void *context)
 {
+    struct wb_worker *w = context;
+
     (void)fd, (void)what;
-    wb_dispatch(context);
+    WB_CHECK(w->magic == WB_WORKER_MAGIC);
+    wb_dispatch(w);
 }
 
 /* How many connections we may have at a time: one for each site, unless there are too few file descriptors. */
@@ -417,6 +435,7 @@ static int open_network(struct wb_worker *w)
 
 static int open_worker(struct wb_worker *w)
 {
+    WB_CHECK(!w->loop.base && !w->repo.store && !w->repo.spool);
     const struct wb_crawl_options *o = w->plan->options;
 
     wb_frontier_init(&w->frontier, o->per_address, connections_max(w));
@@ -446,7 +465,7 @@ static int open_worker(struct wb_worker *w)
     return err < 0 ? err : open_network(w);
 }
 
-/* Gives all sites back to the dispenser as they are. Whoever claims one next continues from the journal. */
+/* Gives all sites back to the dispenser as they are. The next worker that claims one continues from the journal. */
 static int hand_back(struct wb_worker *w)
 {
     wb_errand_take_arrivals(w);
@@ -463,6 +482,7 @@ static int hand_back(struct wb_worker *w)
 static void free_memory(struct wb_worker *w)
 {
     wb_errand_release_all(&w->errands);
+    wb_rules_drop_favours(w);
     for (struct wb_site *site; (site = wb_site_set_next(&w->sites, NULL));) {
         wb_frontier_remove(&w->frontier, site);
         wb_site_set_remove(&w->sites, site);
@@ -487,6 +507,8 @@ static void free_memory(struct wb_worker *w)
 
 static void close_worker(struct wb_worker *w, bool clean)
 {
+    /* A spool is deleted only if everything in it is committed. */
+    WB_CHECK(!clean || (wb_spool_bytes(w->repo.spool) == 0 && w->sites.count == 0));
     wb_fetcher_free(w->fetcher);
     wb_dns_free(w->dns);
     if (w->repo.spill)
@@ -515,8 +537,10 @@ int wb_worker_run(const struct wb_crawl_plan *plan, unsigned number, int warning
 {
     static struct wb_worker w; /* there is one per process, and it is too large for a stack */
 
-    w = (struct wb_worker){.plan = plan, .tally = plan->tally, .mine = &plan->tally->workers[number],
-                           .warnings_fd = warnings_fd, .recent.file = WB_FILE_INIT};
+    WB_CHECK(number < WB_TALLY_WORKERS_MAX && plan->owner && plan->run > 0);
+    w = (struct wb_worker){.magic = WB_WORKER_MAGIC, .plan = plan, .tally = plan->tally,
+                           .mine = &plan->tally->workers[number], .warnings_fd = warnings_fd,
+                           .recent.file = WB_FILE_INIT};
     wb_limits_prepare(); /* as many sockets as sites */
     snprintf(w.owner, sizeof w.owner, "%s", plan->owner);
     int err = open_worker(&w);
@@ -533,5 +557,6 @@ int wb_worker_run(const struct wb_crawl_plan *plan, unsigned number, int warning
     if (err < 0)
         wb_eventlog_warn(&w, "%s", wb_error_message());
     close_worker(&w, err == 0);
+    w.magic = 0;
     return err < 0 ? 1 : w.leases.lost ? WB_WORKER_LOST : 0;
 }

@@ -192,7 +192,10 @@ struct wb_links {
 struct wb_visit_report;
 struct wb_visit_reports WB_VEC_OF(struct wb_visit_report);
 
+#define WB_WORKER_MAGIC 0x57424352u
+
 struct wb_worker {
+    uint32_t magic;             /* WB_WORKER_MAGIC while wb_worker_run() is at work */
     const struct wb_crawl_plan *plan;
     struct wb_tally *tally;
     struct wb_tally_worker *mine; /* our part of the tally */
@@ -268,7 +271,10 @@ void wb_dispatch_obey_site(struct wb_worker *w, struct wb_site *site);
 
 /* ---- errand.c: a request, from its making until its answer is looked at ------------------------------------------ */
 
+#define WB_ERRAND_MAGIC 0x57424552u
+
 struct wb_errand {
+    uint32_t magic;           /* WB_ERRAND_MAGIC from new to free; 0 while it is kept for reuse */
     struct wb_worker *worker;
     struct wb_site *site;     /* the site that is asked */
     struct wb_favour *favour; /* set if it is asked on behalf of another site */
@@ -394,7 +400,7 @@ int wb_restore_earlier(struct wb_worker *w, struct wb_site *site, struct wb_edit
 int wb_restore_rules(struct wb_worker *w, struct wb_site *site);
 
 /* After everything else: moves the clock for a request that has no outcome in the journal. */
-void wb_restore_settle_clock(struct wb_worker *w, struct wb_site *site);
+void wb_restore_unanswered(struct wb_worker *w, struct wb_site *site);
 
 /* ---- news.c: what another repository needs to go on with a site -------------------------------------------------- */
 

@@ -3,6 +3,7 @@
  * change) is looked up once for all of its pages. It never decides how many pages are picked.
  */
 #include "cycle/candidate.h"
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 
@@ -40,6 +41,8 @@ static int enter_site(struct wb_candidate_judge *judge, const struct wb_webdb_pa
 
     if (judge->prefix.len && wb_slice_equal(prefix, wb_buf_slice(&judge->prefix)))
         return 0;
+    /* Pages come in order, so a site that was left does not come back. */
+    WB_CHECK(judge->prefix.len == 0 || wb_slice_compare(wb_buf_slice(&judge->prefix), prefix) < 0);
     judge->sites++;
     wb_trap_release(&judge->trap);
     wb_buf_clear(&judge->prefix);
@@ -52,6 +55,7 @@ static int enter_site(struct wb_candidate_judge *judge, const struct wb_webdb_pa
         return err;
     struct wb_slice site = wb_key_site(wb_buf_slice(&judge->key));
     wb_fetchlist_site(judge->list, site, &judge->listed);
+    WB_CHECK(judge->listed.class_at < judge->class_count || judge->listed.class_at == SIZE_MAX);
     judge->outside = out_of_scope(judge, site);
     judge->away = judge->listed.state == WB_LISTED_AWAY && judge->listed.next_ms > judge->horizon_ms;
     err = wb_webdb_get_site(judge->webdb, site, &judge->site);
@@ -61,11 +65,13 @@ static int enter_site(struct wb_candidate_judge *judge, const struct wb_webdb_pa
 
 size_t wb_candidate_class(const struct wb_candidate_judge *judge)
 {
+    WB_CHECK(judge->magic == WB_CANDIDATE_JUDGE_MAGIC && judge->sites > 0);
     return judge->listed.class_at;
 }
 
 uint64_t wb_candidate_site_max(const struct wb_candidate_judge *judge)
 {
+    WB_CHECK(judge->magic == WB_CANDIDATE_JUDGE_MAGIC && judge->sites > 0);
     int64_t delay_ms = judge->delay_ms;
 
     if (judge->listed.state == WB_LISTED_AWAY)
@@ -84,6 +90,7 @@ static struct wb_refresh site_refresh(const struct wb_candidate_judge *judge)
 
     if (judge->listed.class_at == SIZE_MAX)
         return refresh;
+    WB_CHECK(judge->listed.class_at < judge->class_count);
     const struct wb_site_class *class = &judge->classes[judge->listed.class_at];
     refresh.min_days = (double)class->min_ms / WB_DAY_MS;
     refresh.max_days = (double)class->max_ms / WB_DAY_MS;
@@ -186,6 +193,7 @@ static int64_t deadline_ms(const struct wb_candidate_judge *judge, const struct 
 int wb_candidate_judge(struct wb_candidate_judge *judge, const struct wb_webdb_page *page,
                        enum wb_candidate_verdict *verdict_out, struct wb_pick_item *item_out)
 {
+    WB_CHECK(judge->magic == WB_CANDIDATE_JUDGE_MAGIC && judge->now_ms > 0 && judge->horizon_ms >= judge->now_ms);
     *verdict_out = WB_CANDIDATE_UNWANTED;
     *item_out = (struct wb_pick_item){.number = page->number};
     int err = enter_site(judge, page);
@@ -231,4 +239,5 @@ void wb_candidate_release(struct wb_candidate_judge *judge)
     wb_buf_release(&judge->key);
     wb_buf_release(&judge->prefix);
     wb_trap_release(&judge->trap);
+    judge->magic = 0;
 }

@@ -23,12 +23,16 @@ enum wb_candidate_verdict {
     WB_CANDIDATE_UNWANTED, /* no link that is followed leads to it, or it has been gone for long */
 };
 
+#define WB_CANDIDATE_JUDGE_MAGIC 0x57424a55u
+
 /* Judges pages, which must come in the order of their URLs, so that the pages of a site come together. */
 struct wb_candidate_judge {
+    uint32_t magic;                 /* WB_CANDIDATE_JUDGE_MAGIC until it is released */
     struct wb_webdb *webdb;
     struct wb_store *store;         /* NULL: nothing is barred */
     const struct wb_fetchlist *list;
     const struct wb_site_class *classes;
+    size_t class_count;
     struct wb_refresh refresh;      /* of pages without a class */
     const double *thetas;           /* by class, for classes with their own fetches; the others use refresh.theta */
     enum wb_scope_kind scope;

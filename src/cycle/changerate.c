@@ -15,6 +15,7 @@
  *
  * All terms decrease with L, so there is exactly one root. This file never looks at a page's weight or at the time.
  */
+#include "base/check.h"
 #include "cycle/refresh.h"
 
 #include <math.h>
@@ -69,6 +70,7 @@ static double prior_middle(const struct wb_webdb_site *site)
 /* If all changes in these days are known: events - L days + prior = 0, a quadratic equation. */
 static double rate_of_events(double events, double days, double middle)
 {
+    WB_CHECK(days >= 0 && middle > 0);
     double half = (days * middle + PRIOR_DOWN - events) / 2, last = (events + PRIOR_UP) * middle;
     double root = sqrt(half * half + days * last);
 
@@ -140,6 +142,7 @@ static double changed_events(const struct wb_visitlog *h, const struct gaps *g, 
 {
     double x[2] = {0, 0}, e[2] = {0, 0}, sum = 0, slope = 0;
 
+    WB_CHECK(g->last < WB_VISITLOG_BINS);
     for (unsigned i = g->first; i <= g->last; i++) {
         unsigned odd = (i - g->first) & 1;
         if (i < g->first + 2) {
@@ -163,6 +166,7 @@ static double changed_events(const struct wb_visitlog *h, const struct gaps *g, 
 static double rate_of_gaps(const struct wb_visitlog *h, const struct gaps *g, double middle)
 {
     double u = g->unchanged_days;
+    WB_CHECK(g->changes > 0 && u > 0);
     /* From 1 - x/2 <= x / (exp(x) - 1) <= 1. */
     double low = (g->changes + PRIOR_UP) / (u + g->changed_days / 2 + (PRIOR_UP + PRIOR_DOWN) / middle);
     double high = (g->changes + PRIOR_UP) / u;

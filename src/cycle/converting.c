@@ -61,6 +61,7 @@ static int remove_file(void *context, const struct wb_path_entry *entry)
 /* The logs of the journal, instead of those that an earlier attempt has copied. */
 static int carry_journal(const char *from, const char *to)
 {
+    WB_CHECK(strcmp(from, to) != 0); /* what is in `to` is removed */
     char *there = wb_path_join(from, JOURNAL_DIR), *here = wb_path_join(to, JOURNAL_DIR);
     int err = there && here ? 0 : WB_E_NOMEM;
 
@@ -82,12 +83,12 @@ static int carry_journal(const char *from, const char *to)
 static int carry_edition(const char *from, const char *to, const char *there, const char *here, uint32_t edition)
 {
     struct wb_file lock = WB_FILE_INIT, shared = WB_FILE_INIT;
+    WB_CHECK(edition > 0);
     char *source = wb_series_path(there, edition), *fresh = NULL;
     bool renamed;
     uint32_t newest;
     int err = source ? wb_series_share(there, edition, &shared) : WB_E_NOMEM;
 
-    WB_CHECK(edition > 0);
     if (err == 0)
         err = wb_series_lock(here, &lock);
     if (err == 0)
@@ -134,8 +135,11 @@ static int carry(void *context, const char *from, const char *to)
     return err;
 }
 
+#define CONVERT_MAGIC 0x57424356u
+
 /* Passes on what the store says. */
 struct convert_context {
+    uint32_t magic;         /* CONVERT_MAGIC while wb_convert() is at work */
     const struct wb_cycle_sink *sink;
     wb_convert_lost lost;
     const char *from;
@@ -146,8 +150,10 @@ struct convert_context {
 
 static bool on_progress(void *context, uint64_t done, uint64_t total)
 {
-    const struct wb_cycle_sink *sink = ((struct convert_context *)context)->sink;
+    const struct convert_context *c = context;
+    const struct wb_cycle_sink *sink = c->sink;
 
+    WB_CHECK(c->magic == CONVERT_MAGIC);
     return !sink->progress || sink->progress(sink->context, "convert", done, total);
 }
 
@@ -156,6 +162,7 @@ static void find_url(struct convert_context *c, struct wb_pageid id)
 {
     uint32_t number = WB_WEBDB_NO_NUMBER;
 
+    WB_CHECK(!c->webdb || c->asked);
     wb_buf_clear(&c->url);
     if (!c->asked && wb_webdb_open(c->from, &c->webdb) < 0)
         c->webdb = NULL;
@@ -170,6 +177,7 @@ static void on_lost(void *context, const struct wb_move_lost *lost)
 {
     struct convert_context *c = context;
 
+    WB_CHECK(c->magic == CONVERT_MAGIC);
     find_url(c, lost->id);
     if (c->lost)
         c->lost(c->sink->context, wb_buf_slice(&c->url), lost);
@@ -178,7 +186,7 @@ static void on_lost(void *context, const struct wb_move_lost *lost)
 int wb_convert(const char *from, const char *to, const struct wb_store_options *options,
                const struct wb_cycle_sink *sink, wb_convert_lost lost, struct wb_move_convert_counts *counts_out)
 {
-    struct convert_context context = {.sink = sink, .lost = lost, .from = from};
+    struct convert_context context = {.magic = CONVERT_MAGIC, .sink = sink, .lost = lost, .from = from};
     struct wb_move_convert_sink store_sink = {
         .progress = on_progress, .rest = carry, .lost = on_lost, .context = &context};
 

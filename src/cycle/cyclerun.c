@@ -15,6 +15,7 @@
  *
  * It knows nothing about how a step works.
  */
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "cycle/cyclestate.h"
@@ -39,7 +40,10 @@ enum {
     AGAIN_MAX_MS = 600000,
 };
 
+#define LOOP_MAGIC 0x57424c50u
+
 struct loop {
+    uint32_t magic;               /* LOOP_MAGIC while wb_cycle_run() is at work */
     const struct wb_cycle_options *options;
     const char *dir;
     const struct wb_crawl_sink *crawl_sink;
@@ -71,12 +75,15 @@ __attribute__((format(printf, 2, 3))) static void warn(const struct loop *loop, 
 
 static int save_state(struct loop *loop)
 {
+    WB_CHECK(loop->magic == LOOP_MAGIC && loop->lock.fd >= 0); /* or another run could write it, too */
     loop->saved_ms = wb_clock_wall_ms();
     return wb_cyclestate_write(loop->dir, &loop->state);
 }
 
 static int enter_step(struct loop *loop, enum wb_cycle_step step)
 {
+    /* Each step follows on the one before it. */
+    WB_CHECK(step == (loop->state.status.step == WB_CYCLE_COMPACT ? WB_CYCLE_REST : loop->state.status.step + 1));
     loop->state.status.step = step;
     loop->state.status.step_ms = wb_clock_wall_ms();
     loop->state.status.last_error[0] = '\0';
@@ -87,6 +94,7 @@ static int enter_step(struct loop *loop, enum wb_cycle_step step)
 
 static void count_crawl(struct loop *loop, const struct wb_crawl_stat *stat)
 {
+    WB_CHECK(loop->magic == LOOP_MAGIC && (!loop->seeding || loop->state.seeded >= loop->seeded));
     struct wb_cycle_status *now = &loop->state.status;
     const struct wb_cycle_status *before = &loop->before;
 
@@ -104,6 +112,7 @@ static void on_crawl(void *context, const struct wb_crawl_stat *stat)
 {
     struct loop *loop = context;
 
+    WB_CHECK(loop->magic == LOOP_MAGIC);
     if (loop->crawl_sink->progress)
         loop->crawl_sink->progress(loop->crawl_sink->context, stat);
     count_crawl(loop, stat);
@@ -116,6 +125,7 @@ static int on_take(void *context, unsigned output, struct wb_slice bytes, size_t
 {
     const struct loop *loop = context;
 
+    WB_CHECK(loop->magic == LOOP_MAGIC);
     return loop->crawl_sink->take(loop->crawl_sink->context, output, bytes, taken_out);
 }
 
@@ -123,6 +133,7 @@ static void on_crawl_warning(void *context, const char *message)
 {
     const struct loop *loop = context;
 
+    WB_CHECK(loop->magic == LOOP_MAGIC);
     if (loop->crawl_sink->warn)
         loop->crawl_sink->warn(loop->crawl_sink->context, message);
 }
@@ -132,6 +143,7 @@ static int crawl(struct loop *loop, const struct wb_crawl_options *options)
     struct wb_crawl_sink sink = {on_take, on_crawl, on_crawl_warning, loop, loop->crawl_sink->outputs};
     struct wb_crawl_stat stat;
 
+    WB_CHECK(loop->lock.fd >= 0 && loop->orders);
     struct wb_crawl_options o = *options;
 
     o.orders = loop->orders;
@@ -185,6 +197,7 @@ static int merge_if_new(struct loop *loop)
 /* Adds the settings of the seeds file, then crawls the seeds as `webbase crawl` would. */
 static int crawl_seeds(struct loop *loop, const struct wb_newseeds *seeds)
 {
+    WB_CHECK(!loop->seeding);
     struct wb_crawl_options options = loop->options->crawl;
     struct wb_fetchlist *list = NULL;
     int err = 0;
@@ -228,6 +241,7 @@ static int take_seeds(struct loop *loop)
 
 static int step_generate(struct loop *loop)
 {
+    WB_CHECK(loop->state.status.step == WB_CYCLE_GENERATE);
     struct wb_generate_options options = loop->options->generate;
     struct wb_cycle_status *status = &loop->state.status;
     struct wb_generate generate;
@@ -264,6 +278,7 @@ static int step_generate(struct loop *loop)
 
 static int step_crawl(struct loop *loop)
 {
+    WB_CHECK(loop->state.status.step == WB_CYCLE_CRAWL && !loop->seeding);
     struct wb_crawl_options options = loop->options->crawl;
 
     if (loop->state.status.run == 0 || !budget_left(loop, &options.max_fetches))
@@ -277,11 +292,13 @@ static int step_crawl(struct loop *loop)
 
 static int step_update(struct loop *loop)
 {
+    WB_CHECK(loop->state.status.step == WB_CYCLE_UPDATE);
     return merge(loop);
 }
 
 static int step_expunge(struct loop *loop)
 {
+    WB_CHECK(loop->state.status.step == WB_CYCLE_EXPUNGE);
     const struct wb_cycle_options *o = loop->options;
     struct wb_update_options options = {.dir = loop->dir, .dispenser = o->crawl.dispenser,
                                         .memory_bytes = o->memory_bytes};
@@ -294,6 +311,7 @@ static int step_expunge(struct loop *loop)
 
 static int step_index(struct loop *loop)
 {
+    WB_CHECK(loop->state.status.step == WB_CYCLE_INDEX);
     const struct wb_cycle_options *o = loop->options;
     struct wb_update_options update = {.dir = loop->dir, .dispenser = o->crawl.dispenser,
                                        .memory_bytes = o->memory_bytes};
@@ -317,6 +335,7 @@ static bool on_compact(void *context, uint64_t done, uint64_t total)
 {
     const struct loop *loop = context;
 
+    WB_CHECK(loop->magic == LOOP_MAGIC);
     if (wb_stop_requested())
         return false;
     return !loop->sink->progress || loop->sink->progress(loop->sink->context, "compacting", done, total);
@@ -324,7 +343,10 @@ static bool on_compact(void *context, uint64_t done, uint64_t total)
 
 static void on_damage(void *context, const struct wb_store_finding *report)
 {
-    warn(context, "compact: %s at %" PRIu64 ": %s", report->file, report->offset, report->message);
+    const struct loop *loop = context;
+
+    WB_CHECK(loop->magic == LOOP_MAGIC);
+    warn(loop, "compact: %s at %" PRIu64 ": %s", report->file, report->offset, report->message);
 }
 
 static int step_compact(struct loop *loop)
@@ -332,6 +354,7 @@ static int step_compact(struct loop *loop)
     struct wb_store *store = NULL;
     struct wb_move_compact_counts result;
 
+    WB_CHECK(loop->state.status.step == WB_CYCLE_COMPACT);
     int err = wb_store_open(loop->dir, WB_STORE_WRITE, &store);
     if (err == 0)
         err = wb_move_compact_worthwhile(store, on_compact, loop, on_damage, loop, &result);
@@ -354,6 +377,7 @@ static int keep_error(struct loop *loop, int err)
 {
     struct wb_error_copy why;
 
+    WB_CHECK(err < 0);
     wb_error_save(err, &why);
     if (err == WB_E_STOPPED)
         loop->state.status.last_error[0] = '\0';
@@ -365,6 +389,7 @@ static int keep_error(struct loop *loop, int err)
 
 static int64_t next_begin(const struct loop *loop)
 {
+    WB_CHECK(loop->state.status.step == WB_CYCLE_COMPACT);
     const struct wb_cycle_status *status = &loop->state.status;
 
     if (loop->options->every_ms == 0 && loop->options->cycles == 0 && status->fetched == 0)
@@ -377,6 +402,7 @@ static int64_t next_begin(const struct loop *loop)
 /* WB_E_STOPPED after a signal. Uses the monotonic clock, which nobody can set. */
 static int wait_ms(int64_t ms)
 {
+    WB_CHECK(ms >= 0);
     struct timespec nap = {0, NAP_MS * 1000000l};
     int64_t end = wb_clock_mono_ns() + ms * 1000000;
 
@@ -388,6 +414,7 @@ static int wait_ms(int64_t ms)
 /* The state file has the reason while we wait, for `stat`. */
 static void note_reason(struct loop *loop)
 {
+    WB_CHECK(loop->state.status.step != WB_CYCLE_REST);
     snprintf(loop->state.status.last_error, sizeof loop->state.status.last_error, "%.255s", wb_error_message());
     (void)save_state(loop);
 }
@@ -398,6 +425,7 @@ static void note_reason(struct loop *loop)
  */
 static int try_step(struct loop *loop)
 {
+    WB_CHECK(loop->state.status.step > WB_CYCLE_REST && loop->state.status.step <= WB_CYCLE_COMPACT);
     enum wb_cycle_step step = loop->state.status.step;
     int64_t end = wb_clock_mono_ns() + BUSY_MS * 1000000ll;
     int err = steps[step](loop);
@@ -416,6 +444,7 @@ static int try_step(struct loop *loop)
         err = steps[step](loop);
         loop->unmerged = false;
     }
+    WB_CHECK(loop->state.status.step == step && !loop->seeding);
     if (err != WB_E_BUSY)
         return err;
     warn(loop, "%s is left out of cycle %llu: %s", wb_cycle_step_word(step),
@@ -484,6 +513,7 @@ static int finish_cycle(struct loop *loop)
 
 static int begin_cycle(struct loop *loop)
 {
+    WB_CHECK(loop->state.status.step == WB_CYCLE_REST);
     struct wb_cycle_status *status = &loop->state.status;
     uint64_t cycle = status->cycle + 1;
     double theta = status->theta;
@@ -500,6 +530,7 @@ static int begin_cycle(struct loop *loop)
 /* Waits until the next cycle starts or a signal comes. Setting the clock meanwhile changes nothing. */
 static int rest(const struct loop *loop)
 {
+    WB_CHECK(loop->state.status.step == WB_CYCLE_REST);
     int64_t left = loop->state.status.next_ms - wb_clock_wall_ms();
 
     return wait_ms(left > 0 ? left : 0);
@@ -509,6 +540,7 @@ static int go_around(struct loop *loop, wb_cycle_each each, void *context)
 {
     int err = 0;
 
+    WB_CHECK(loop->magic == LOOP_MAGIC && loop->lock.fd >= 0);
     for (uint64_t done = 0; err == 0 && (loop->options->cycles == 0 || done < loop->options->cycles); done++) {
         if (done)
             err = rest(loop);
@@ -558,6 +590,7 @@ static int check_begin(const struct loop *loop)
 
 static int read_state(struct loop *loop)
 {
+    WB_CHECK(loop->lock.fd >= 0);
     int err = wb_cyclestate_read(loop->dir, &loop->state);
 
     if (err == WB_E_CORRUPT) {
@@ -572,7 +605,7 @@ int wb_cycle_run(const struct wb_cycle_options *options, const struct wb_crawl_s
                  const struct wb_cycle_sink *sink, wb_cycle_each each, void *context)
 {
     static const struct wb_cycle_sink quiet = {NULL, NULL, NULL};
-    struct loop loop = {.options = options, .dir = options->crawl.dir, .crawl_sink = crawl_sink,
+    struct loop loop = {.magic = LOOP_MAGIC, .options = options, .dir = options->crawl.dir, .crawl_sink = crawl_sink,
                         .sink = sink ? sink : &quiet, .lock = WB_FILE_INIT};
 
     int err = make_repository(&options->crawl);

@@ -5,6 +5,7 @@
  * what comes next.
  */
 #include "cycle/cyclestate.h"
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -39,8 +40,11 @@ static const char *const step_words[] = {
     [WB_CYCLE_COMPACT] = "compact",
 };
 
+_Static_assert(sizeof step_words / sizeof *step_words == WB_CYCLE_COMPACT + 1, "each step has a word");
+
 const char *wb_cycle_step_word(enum wb_cycle_step step)
 {
+    WB_CHECK((size_t)step < sizeof step_words / sizeof *step_words);
     return step_words[step];
 }
 
@@ -192,6 +196,7 @@ static int open_lock(const char *dir, unsigned flags, struct wb_file *lock_out)
 
 static int wait_for_lock(const struct wb_file *lock)
 {
+    WB_CHECK(lock->fd >= 0);
     int64_t began = wb_clock_mono_ns();
     uint64_t at;
     int err;

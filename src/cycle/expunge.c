@@ -12,6 +12,7 @@
  * machine that was off for months throws nothing away. The order is store, journal, merge. If it is killed in between,
  * the next expunge finds the same pages again, because webdb still has them.
  */
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -23,7 +24,10 @@
 
 #define PROGRESS_PAGES 4096
 
+#define EXPUNGE_MAGIC 0x57424558u
+
 struct expunge {
+    uint32_t magic; /* EXPUNGE_MAGIC while wb_expunge_expired() is at work */
     const struct wb_update_options *options;
     const struct wb_cycle_sink *sink;
     wb_expunge_each each;
@@ -39,6 +43,7 @@ static void warn(void *context, const char *message)
 {
     const struct expunge *x = context;
 
+    WB_CHECK(x->magic == EXPUNGE_MAGIC);
     if (x->sink->warn)
         x->sink->warn(x->sink->context, message);
 }
@@ -68,6 +73,7 @@ static int look_up_site(struct expunge *x, const struct wb_webdb_page *page, enu
         err = wb_removal_id(&x->removal, page->url, &id);
     if (err < 0)
         return err;
+    WB_CHECK(x->list && x->removal.key.len > 0);
     wb_fetchlist_site(x->list, wb_key_site(wb_buf_slice(&x->removal.key)), &listed);
     *state_out = listed.state;
     return 0;
@@ -133,6 +139,7 @@ static int judge_page(struct expunge *x, const struct wb_webdb_page *page, const
     bool yes = false;
     int err = 0;
 
+    WB_CHECK(!x->removal.everywhere);
     *reason_out = NULL;
     if (page->has_content && (page->flags & WB_PAGE_GONE)) {
         *reason_out = "gone";
@@ -162,6 +169,7 @@ static int64_t gone_since(const struct wb_webdb_page *page)
 
 static int remove_page(struct expunge *x, const struct wb_webdb_page *page, const char *reason)
 {
+    WB_CHECK(!x->removal.everywhere && reason); /* the history of an expired page stays */
     int64_t gone_ms = gone_since(page), stored_ms = 0;
     struct wb_pageid id;
 
@@ -210,6 +218,7 @@ static int gather_bar(void *context, const struct wb_store_bar *bar)
  */
 static int finish_page(struct expunge *x, struct wb_pageid id)
 {
+    WB_CHECK(x->removal.everywhere);
     struct wb_page page = {0};
     char name[WB_PAGEID_HEX + 1], text[WB_ERROR_MESSAGE_MAX + 64];
     int err = wb_removal_read(&x->removal, id, &page);
@@ -247,6 +256,7 @@ static int finish_listed(void *context, struct wb_pageid id)
     int barred = wb_store_barred(x->removal.store, id, site->name);
     int there = barred > 0 ? wb_removal_store(&x->removal, id, site->name, x->removal.now_ms) : barred;
 
+    WB_CHECK(site->expunge->magic == EXPUNGE_MAGIC && site->expunge->removal.everywhere);
     x->stat->pages += there > 0;
     return there;
 }
@@ -260,6 +270,7 @@ static int finish_site(struct expunge *x, struct wb_slice name)
 
 static int finish_takedowns(struct expunge *x)
 {
+    WB_CHECK(!x->removal.everywhere && x->removal.uncommitted == 0);
     struct unfinished u = {WB_BUF_INIT, WB_BUF_INIT};
     int err = wb_store_bar_each(x->removal.store, gather_bar, &u);
     struct wb_slice rest = wb_buf_slice(&u.sites), site;
@@ -271,6 +282,7 @@ static int finish_takedowns(struct expunge *x)
         err = finish_site(x, site);
     if (err == 0)
         err = wb_removal_commit(&x->removal);
+    WB_CHECK(err < 0 || x->removal.uncommitted == 0); /* what follows is another commit */
     x->removal.everywhere = false;
     wb_buf_release(&u.ids);
     wb_buf_release(&u.sites);
@@ -281,6 +293,7 @@ static int finish_takedowns(struct expunge *x)
 
 static int walk_pages(struct expunge *x)
 {
+    WB_CHECK(x->webdb && !x->removal.everywhere);
     struct wb_webdb_pages *pages = NULL;
     struct wb_webdb_count count;
     struct wb_webdb_page page;
@@ -304,8 +317,8 @@ int wb_expunge_expired(const struct wb_update_options *options, const struct wb_
                        void *context, struct wb_expunge_stat *stat_out)
 {
     static const struct wb_cycle_sink quiet = {NULL, NULL, NULL};
-    struct expunge x = {.options = options, .sink = sink ? sink : &quiet, .each = each, .context = context,
-                        .stat = stat_out};
+    struct expunge x = {.magic = EXPUNGE_MAGIC, .options = options, .sink = sink ? sink : &quiet, .each = each,
+                        .context = context, .stat = stat_out};
     struct wb_webdb_merge merge;
 
     *stat_out = (struct wb_expunge_stat){0};

@@ -5,7 +5,7 @@
  *   shares   classes with their own number of fetches take theirs, all others share the rest of the budget
  *   pass 2   the picked pages are listed, site after site, the most urgent first; one transaction makes the list a run
  *   pass 3   pages that were listed because they are about to expire are recorded in the journal; if a crawl does not
- *            bring them back, expunge removes them
+ *            bring them back, expunge removes them. Those of a site that another crawl holds are not in the run
  *
  * If it is killed before the transaction, nothing has changed. If it is killed after it, pass 3 is missing: those pages
  * are listed once more before they can be expunged. Between the passes it knows pages only by their numbers.
@@ -37,7 +37,10 @@ struct pool {
     uint64_t due;  /* candidates whose value reached theta */
 };
 
+#define GENERATE_MAGIC 0x57424745u
+
 struct generate {
+    uint32_t magic;              /* GENERATE_MAGIC while wb_generate() is at work */
     const struct wb_generate_options *options;
     const struct wb_cycle_sink *sink;
     struct wb_webdb *webdb;
@@ -72,6 +75,7 @@ static void warn(void *context, const char *message)
 {
     const struct generate *g = context;
 
+    WB_CHECK(g->magic == GENERATE_MAGIC);
     if (g->sink->warn)
         g->sink->warn(g->sink->context, message);
 }
@@ -82,6 +86,7 @@ static struct pool *pool_of_site(struct generate *g)
 {
     size_t at = wb_candidate_class(&g->judge);
 
+    WB_CHECK(at == SIZE_MAX || at < g->class_count);
     return at != SIZE_MAX && g->classes[at].fetches >= 0 ? &g->pools[at] : &g->common;
 }
 
@@ -99,6 +104,7 @@ static int leave_site(struct generate *g)
 {
     int err = 0;
 
+    WB_CHECK(g->site.count == 0 || g->site_pool);
     for (size_t i = 0; err == 0 && i < g->site.count; i++)
         err = wb_pick_offer(&g->site_pool->pick, &g->site.items[i]);
     g->site.count = 0;
@@ -113,6 +119,7 @@ static int take_candidate(struct generate *g, const struct wb_pick_item *item)
     pool->due += item->tier == WB_PICK_TIER_VALUE && item->value >= pool->theta;
     if (site_max >= pool->pick.max)
         return wb_pick_offer(&pool->pick, item);
+    WB_CHECK(g->site.count == 0 || (g->site_pool == pool && g->site.max == site_max)); /* those of one site */
     g->site.max = site_max;
     g->site_pool = pool;
     return wb_pick_offer(&g->site, item);
@@ -123,6 +130,7 @@ static int doubt_ranks(struct generate *g, int err)
 {
     char text[600];
 
+    WB_CHECK(err < 0);
     if (err == WB_E_NOMEM)
         return err;
     snprintf(text, sizeof text, "pages are chosen without their PageRank: %.500s", wb_error_message());
@@ -135,6 +143,7 @@ static int open_ranks(struct generate *g)
 {
     struct wb_webdb_count count;
 
+    WB_CHECK(!g->scores.index);
     wb_webdb_count(g->webdb, &count);
     int err = wb_rankscore_open(&g->scores, g->options->dir, count.edition);
     return err < 0 ? doubt_ranks(g, err) : 0;
@@ -190,6 +199,7 @@ static int move_threshold(struct generate *g, struct pool *pool, struct wb_slice
 {
     uint64_t urgent = 0;
 
+    WB_CHECK(pool->theta > 0);
     if (pool->pick.max == UINT64_MAX)
         return 0;
     for (size_t i = 0; i < pool->pick.count; i++)
@@ -203,6 +213,7 @@ static int gather_pool(struct generate *g, const struct wb_pick *pick)
 {
     int err = 0;
 
+    WB_CHECK(g->chosen.max == UINT64_MAX); /* none is dropped any more */
     for (size_t i = 0; err == 0 && i < pick->count; i++)
         err = wb_pick_offer(&g->chosen, &pick->items[i]);
     return err;
@@ -218,6 +229,7 @@ static int compare_numbers(const void *a, const void *b)
 /* Classes take their fetches in the order in which they are defined; the rest is for all other sites. */
 static int share_budget(struct generate *g)
 {
+    WB_CHECK(g->site.count == 0 && g->chosen.count == 0);
     uint64_t left = g->options->budget ? g->options->budget : UINT64_MAX;
     int err = 0;
 
@@ -229,6 +241,7 @@ static int share_budget(struct generate *g)
         if (pool->pick.max > left)
             pool->pick.max = left;
         wb_pick_trim(&pool->pick, pool->pick.max);
+        WB_CHECK(pool->pick.count <= left);
         if (left != UINT64_MAX)
             left -= pool->pick.count;
         err = move_threshold(g, pool, g->classes[i].name);
@@ -250,6 +263,7 @@ static int share_budget(struct generate *g)
     }
     if (err == 0 && g->chosen.count)
         qsort(g->chosen.items, g->chosen.count, sizeof *g->chosen.items, compare_numbers);
+    WB_CHECK(err < 0 || !g->options->budget || g->chosen.count <= g->options->budget);
     g->out->theta = g->common.theta;
     return err;
 }
@@ -273,6 +287,7 @@ static int each_chosen(struct generate *g, const char *step, chosen_each each, v
         WB_CHECK(page.number == g->chosen.items[at].number);
         err = each(context, &page, &g->chosen.items[at++]);
     }
+    WB_CHECK(err < 0 || got < 0 || at == g->chosen.count); /* all of them are in the edition that they are from */
     wb_webdb_pages_close(pages);
     return err < 0 ? err : got < 0 ? got : 0;
 }
@@ -306,6 +321,7 @@ static int flush_batch(struct fetch_listing *batch)
         qsort(batch->entries.items, batch->entries.count, sizeof *batch->entries.items, compare_entries);
     for (size_t i = 0; err == 0 && i < batch->entries.count; i++) {
         const struct listing_entry *e = &batch->entries.items[i];
+        WB_CHECK(e->at + e->len <= batch->text.len);
         err = wb_fetchlist_add(batch->generate->list, wb_slice(batch->text.ptr + e->at, e->len), e->depth);
     }
     wb_vec_clear(&batch->entries);
@@ -326,9 +342,11 @@ static int enter_batch(struct fetch_listing *batch, struct wb_slice surt)
 
 static int list_page(void *context, const struct wb_webdb_page *page, const struct wb_pick_item *item)
 {
+    WB_CHECK(page->url.len <= UINT32_MAX);
     struct fetch_listing *batch = context;
     struct wb_generate *out = batch->generate->out;
 
+    WB_CHECK(batch->generate->magic == GENERATE_MAGIC);
     int err = enter_batch(batch, page->surt);
     if (err < 0)
         return err;
@@ -350,6 +368,7 @@ static int list_chosen(struct generate *g)
     int err = each_chosen(g, "listing", list_page, &batch);
     if (err == 0)
         err = flush_batch(&batch);
+    WB_CHECK(err < 0 || batch.entries.count == 0);
     if (err == 0)
         err = wb_fetchlist_commit(g->list, &g->out->run, &stat);
     if (err == 0) {
@@ -366,9 +385,13 @@ static int list_chosen(struct generate *g)
 
 /* URLs of expiring pages, gathered for one journal record. */
 struct asking {
+    struct generate *generate;
     struct wb_journal_writer *log;
     int64_t now_ms;
-    struct wb_buf text;
+    struct wb_buf site;      /* what the SURTs of its pages begin with */
+    bool joined;             /* the site takes part in the run */
+    struct wb_url url;
+    struct wb_buf key, text;
     struct wb_edit_link links[ASK_LINKS];
     size_t ends[ASK_LINKS];
     size_t count;
@@ -376,6 +399,7 @@ struct asking {
 
 static int flush_asked(struct asking *asking)
 {
+    WB_CHECK(asking->count <= ASK_LINKS);
     struct wb_edit edit = {.kind = WB_EDIT_ASK, .time_ms = asking->now_ms, .links = asking->links,
                            .link_count = asking->count};
     struct wb_edit_place place;
@@ -392,15 +416,38 @@ static int flush_asked(struct asking *asking)
     return err;
 }
 
+/* A site that another crawl holds was left out of the run: nobody was asked to fetch its pages. */
+static int enter_asked_site(struct asking *asking, const struct wb_webdb_page *page)
+{
+    struct generate *g = asking->generate;
+    struct wb_slice site = wb_surt_site(page->surt);
+
+    if (asking->site.len && wb_slice_equal(site, wb_buf_slice(&asking->site)))
+        return 0;
+    wb_buf_clear(&asking->site);
+    int err = wb_buf_append_slice(&asking->site, site);
+    if (err == 0)
+        err = wb_url_parse(page->url, NULL, &asking->url);
+    if (err == 0)
+        err = wb_url_key(&asking->url, &asking->key);
+    if (err < 0)
+        return err;
+    return wb_fetchlist_joined(g->list, g->out->run, wb_key_site(wb_buf_slice(&asking->key)), &asking->joined);
+}
+
 static int ask_page(void *context, const struct wb_webdb_page *page, const struct wb_pick_item *item)
 {
     struct asking *asking = context;
 
     if (item->kind != WB_PICK_EXPIRING)
         return 0;
-    int err = wb_buf_append_slice(&asking->text, page->url);
+    int err = enter_asked_site(asking, page);
+    if (err < 0 || !asking->joined)
+        return err;
+    err = wb_buf_append_slice(&asking->text, page->url);
     if (err < 0)
         return err;
+    WB_CHECK(asking->count < ASK_LINKS);
     asking->ends[asking->count++] = asking->text.len;
     return asking->count == ASK_LINKS ? flush_asked(asking) : 0;
 }
@@ -412,15 +459,21 @@ static int note_expiring(struct generate *g)
     struct asking *asking = wb_alloc_zero(1, sizeof *asking);
     if (!asking)
         return WB_E_NOMEM;
+    asking->generate = g;
     asking->now_ms = g->now_ms;
+    asking->url = WB_URL_INIT;
     int err = wb_journal_writer_open(g->options->dir, 0, &asking->log);
     if (err == 0)
         err = each_chosen(g, "noting expiring pages", ask_page, asking);
     if (err == 0)
         err = flush_asked(asking);
+    WB_CHECK(err < 0 || asking->count == 0);
     if (err == 0)
         err = wb_journal_writer_finish(asking->log);
     wb_journal_writer_close(asking->log);
+    wb_url_release(&asking->url);
+    wb_buf_release(&asking->site);
+    wb_buf_release(&asking->key);
     wb_buf_release(&asking->text);
     wb_free(asking);
     return err;
@@ -444,6 +497,7 @@ static void warn_of_classes(struct generate *g)
 
 static int open_pools(struct generate *g)
 {
+    WB_CHECK(!g->pools && g->list);
     const struct wb_generate_options *o = g->options;
 
     g->classes = wb_fetchlist_classes(g->list, &g->class_count);
@@ -463,6 +517,7 @@ static int open_pools(struct generate *g)
 
 static int open_store(struct generate *g)
 {
+    WB_CHECK(!g->store);
     struct wb_store_stat stat;
     int err = wb_store_open(g->options->dir, WB_STORE_READ, &g->store);
 
@@ -478,6 +533,7 @@ static int open_generate(struct generate *g)
     struct wb_webdb_count count;
 
     g->now_ms = o->now_ms ? o->now_ms : wb_clock_wall_ms();
+    WB_CHECK(g->now_ms > 0);
     int err = wb_webdb_open(o->dir, &g->webdb);
     if (err == WB_E_NOTFOUND) {
         err = wb_store_require(o->dir);
@@ -500,10 +556,12 @@ static int open_generate(struct generate *g)
     wb_webdb_count(g->webdb, &count);
     g->known = count.pages;
     g->judge = (struct wb_candidate_judge){
+        .magic = WB_CANDIDATE_JUDGE_MAGIC,
         .webdb = g->webdb,
         .store = g->bars ? g->store : NULL,
         .list = g->list,
         .classes = g->classes,
+        .class_count = g->class_count,
         .refresh = {.policy = o->policy, .theta = g->common.theta, .min_days = o->min_days, .max_days = o->max_days},
         .thetas = g->thetas,
         .scope = o->scope,
@@ -538,7 +596,8 @@ int wb_generate(const struct wb_generate_options *options, const struct wb_cycle
                 struct wb_generate *generate_out)
 {
     static const struct wb_cycle_sink quiet = {NULL, NULL, NULL};
-    struct generate g = {.options = options, .sink = sink ? sink : &quiet, .out = generate_out};
+    struct generate g = {.magic = GENERATE_MAGIC, .options = options, .sink = sink ? sink : &quiet,
+                         .out = generate_out};
 
     *generate_out = (struct wb_generate){0};
     int err = open_generate(&g);

@@ -5,9 +5,12 @@
  * each, and none is ever removed from the middle.
  */
 #include "cycle/pick.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/vec.h"
+
+#include <math.h>
 
 _Static_assert(sizeof(struct wb_pick_item) == 24, "24 bytes per picked page");
 
@@ -22,6 +25,7 @@ bool wb_pick_item_before(const struct wb_pick_item *a, const struct wb_pick_item
 
 static void sink(struct wb_pick *pick, size_t at)
 {
+    WB_CHECK(at < pick->count);
     struct wb_pick_item item = pick->items[at];
 
     for (size_t child; (child = 2 * at + 1) < pick->count; at = child) {
@@ -36,6 +40,7 @@ static void sink(struct wb_pick *pick, size_t at)
 
 static void rise(struct wb_pick *pick, size_t at)
 {
+    WB_CHECK(at < pick->count);
     struct wb_pick_item item = pick->items[at];
 
     while (at > 0 && wb_pick_item_before(&pick->items[(at - 1) / 2], &item)) {
@@ -47,6 +52,9 @@ static void rise(struct wb_pick *pick, size_t at)
 
 int wb_pick_offer(struct wb_pick *pick, const struct wb_pick_item *item)
 {
+    /* The least urgent one is on top: nobody has sorted the items meanwhile. */
+    WB_CHECK(pick->count == 0 || !wb_pick_item_before(&pick->items[0], &pick->items[pick->count - 1]));
+    WB_CHECK(!isnan(item->value)); /* or there would be no order */
     if (pick->count >= pick->max) {
         if (pick->count == 0 || !wb_pick_item_before(item, &pick->items[0]))
             return 0;
@@ -62,6 +70,7 @@ int wb_pick_offer(struct wb_pick *pick, const struct wb_pick_item *item)
 
 void wb_pick_trim(struct wb_pick *pick, uint64_t max)
 {
+    WB_CHECK(pick->count == 0 || !wb_pick_item_before(&pick->items[0], &pick->items[pick->count - 1]));
     while (pick->count > max) {
         pick->items[0] = pick->items[--pick->count];
         if (pick->count)

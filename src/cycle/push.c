@@ -5,6 +5,7 @@
  *
  * It never believes that a page is gone without fetching it.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "cycle/cycle.h"
@@ -23,13 +24,17 @@ enum {
 
 /* ---- the pusher ---------------------------------------------------------------------------------- */
 
+#define PUSHER_MAGIC 0x57425055u
+
 /*
  * It keeps its logs of the journal open, because each writer makes a log of its own: a busy provider would make
  * thousands of them between two updates. An update reads logs that are being written, too.
  */
 struct wb_pusher {
+    uint32_t magic;                /* PUSHER_MAGIC from open to close */
     char *dir;
     pthread_mutex_t mutex;         /* one push at a time */
+    bool pushing;                  /* somebody has the mutex */
     struct wb_journal_writer *log; /* of announcements; NULL until there are any */
     struct wb_page_import *import; /* NULL until there are pages */
 };
@@ -49,12 +54,14 @@ static void close_import(struct wb_pusher *pusher)
 
 static int announce(struct wb_pusher *pusher, const struct wb_push_list *list, struct wb_push_stat *stat)
 {
+    WB_CHECK(pusher->pushing);
     int64_t now_ms = wb_clock_wall_ms();
     struct wb_edit_place at;
 
     int err = pusher->log ? 0 : wb_journal_writer_open(pusher->dir, 0, &pusher->log);
     for (size_t i = 0; err == 0 && i < list->urls.count; i++) {
         const struct wb_push_url *url = &list->urls.items[i];
+        WB_CHECK(url->what == WB_PUSH_CHANGED || url->what == WB_PUSH_GONE);
         struct wb_edit edit = {.kind = WB_EDIT_PUSH, .time_ms = now_ms, .count = url->what, .text = url->url};
         stat->changed += url->what == WB_PUSH_CHANGED;
         stat->gone += url->what == WB_PUSH_GONE;
@@ -72,6 +79,7 @@ static int store_pages(struct wb_pusher *pusher, const struct wb_push_list *list
 {
     struct wb_import counts = {.files = 0};
 
+    WB_CHECK(pusher->pushing);
     int err = pusher->import ? 0 : wb_page_import_open(pusher->dir, &pusher->import);
     if (err == 0)
         err = wb_page_import_add(pusher->import, list->pages.items, list->pages.count, &counts);
@@ -87,12 +95,16 @@ int wb_pusher_apply(struct wb_pusher *pusher, const struct wb_push_list *list, s
 {
     int err = 0;
 
+    WB_CHECK(pusher->magic == PUSHER_MAGIC);
     *stat_out = (struct wb_push_stat){.refused = list->refused, .pages = list->pages.count};
     pthread_mutex_lock(&pusher->mutex);
+    WB_CHECK(!pusher->pushing);
+    pusher->pushing = true;
     if (list->pages.count)
         err = store_pages(pusher, list, stat_out);
     if (err == 0 && list->urls.count)
         err = announce(pusher, list, stat_out);
+    pusher->pushing = false;
     pthread_mutex_unlock(&pusher->mutex);
     return err;
 }
@@ -106,6 +118,7 @@ int wb_pusher_open(const char *dir, struct wb_pusher **pusher_out)
     struct wb_pusher *pusher = wb_alloc_zero(1, sizeof *pusher);
     if (!pusher)
         return WB_E_NOMEM;
+    pusher->magic = PUSHER_MAGIC;
     pthread_mutex_init(&pusher->mutex, NULL);
     pusher->dir = wb_strdup(dir);
     if (!pusher->dir) {
@@ -118,6 +131,7 @@ int wb_pusher_open(const char *dir, struct wb_pusher **pusher_out)
 
 int wb_pusher_finish(struct wb_pusher *pusher)
 {
+    WB_CHECK(pusher->magic == PUSHER_MAGIC && !pusher->pushing);
     int err = pusher->import ? wb_page_import_finish(pusher->import) : 0;
 
     return err == 0 && pusher->log ? wb_journal_writer_finish(pusher->log) : err;
@@ -127,9 +141,11 @@ void wb_pusher_close(struct wb_pusher *pusher)
 {
     if (!pusher)
         return;
+    WB_CHECK(pusher->magic == PUSHER_MAGIC && !pusher->pushing);
     close_log(pusher);
     close_import(pusher);
     pthread_mutex_destroy(&pusher->mutex);
+    pusher->magic = 0;
     wb_free(pusher->dir);
     wb_free(pusher);
 }

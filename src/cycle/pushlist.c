@@ -6,6 +6,7 @@
  * the number of its values, because each of them costs many times the bytes of its text.
  */
 #include "cycle/pushlist.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "cycle/pushpage.h"
 
@@ -70,6 +71,7 @@ static int add_url(struct push_list_reader *r, struct wb_slice text, enum wb_pus
         err = wb_arena_copy(&r->list->text, wb_push_plain_href(&r->url), &url.url);
     if (err == 0)
         err = wb_arena_copy(&r->list->text, wb_key_site(wb_buf_slice(&r->key)), &url.site);
+    WB_CHECK(err < 0 || (url.url.len > 0 && url.site.len > 0));
     return err < 0 ? err : wb_vec_push(&r->list->urls, url);
 }
 
@@ -142,6 +144,7 @@ static int check_shape(const struct push_list_reader *r, struct wb_slice text)
 
 static int parse_json(struct push_list_reader *r, struct wb_slice text)
 {
+    WB_CHECK(!r->list->root);
     json_error_t error;
 
     int err = check_shape(r, text);

@@ -10,6 +10,7 @@
  * It knows nothing about whose pages a provider may push.
  */
 #include "cycle/pushpage.h"
+#include "base/check.h"
 #include "base/codec.h"
 #include "base/date.h"
 #include "store/store.h"
@@ -110,6 +111,7 @@ static int read_url(struct pushed_page_reader *r, struct wb_page *page)
 
 static int read_time(struct pushed_page_reader *r, struct wb_page *page)
 {
+    WB_CHECK(r->reading->now_ms > 0);
     struct wb_slice text;
     int err = get_text(r, "time", &text);
 
@@ -134,6 +136,7 @@ static int read_base64(struct pushed_page_reader *r, struct wb_slice text, struc
         return WB_E_NOMEM;
     if (!wb_base64_decode(text, bytes, &len))
         return refuse(r, "\"body_base64\" is not base64 with padding");
+    WB_CHECK(len <= text.len / 4 * 3);
     page->body = wb_slice(bytes, len);
     return 0;
 }
@@ -271,6 +274,7 @@ static int read_type(struct pushed_page_reader *r, bool html, struct wb_page *pa
 
 static int make_head(struct pushed_page_reader *r, bool html, struct wb_page *page)
 {
+    WB_CHECK(page->status >= STATUS_MIN && page->status <= STATUS_MAX && r->head.len == 0);
     int err = get_text(r, "type", &r->content_type);
 
     if (err == 0)
@@ -310,6 +314,8 @@ static int read_page(struct pushed_page_reader *r)
     page.status = (uint16_t)status;
     page.lifetime = page.lifetime_count = (uint32_t)lifetime;
     err = make_head(r, html, &page);
+    /* Complete but for its digests. */
+    WB_CHECK(err < 0 || (page.key.len && page.type.len && page.head.len && page.time_ms > 0));
     return err < 0 ? err : wb_vec_push(&r->list->pages, page);
 }
 

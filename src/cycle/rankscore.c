@@ -3,6 +3,7 @@
  * two by URL. Nothing is written: the rank column of the generation is where the scores are.
  */
 #include "cycle/rankscore.h"
+#include "base/check.h"
 #include "base/error.h"
 
 #include <math.h>
@@ -46,6 +47,7 @@ static int find_number(struct wb_rankscore *scores, const struct wb_webdb_page *
 {
     int order = -1;
 
+    WB_CHECK(scores->same_edition || scores->walk);
     *number_out = page->number;
     if (scores->same_edition)
         return 1;
@@ -64,7 +66,9 @@ int wb_rankscore_set(struct wb_rankscore *scores, struct wb_webdb_page *page)
     int found = find_number(scores, page, &number);
     if (found <= 0)
         return found;
-    double rank = scores->ranks[wb_index_docid(scores->index, number)];
+    uint32_t docid = wb_index_docid(scores->index, number);
+    WB_CHECK(docid < wb_index_info(scores->index)->urls);
+    double rank = scores->ranks[docid];
     if (rank >= 0 && rank <= 1)
         page->score = log2(2 + rank * scores->links);
     return 0;

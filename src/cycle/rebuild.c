@@ -3,6 +3,7 @@
  * a webdb that is being rebuilt, or those that no journal has told of. A page whose old row could be read keeps what
  * that row says, because an event that is not newer than the last one changes nothing.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "cycle/update.h"
 #include "os/stop.h"
@@ -109,6 +110,7 @@ static int take_wanted(void *context, size_t index, int err, const struct wb_pag
 int wb_rebuild_pages(struct wb_store *store, struct wb_webdb_writer *writer, const struct wb_cycle_sink *sink,
                      const struct wb_pageid *ids, size_t count)
 {
+    WB_CHECK(count > 0);
     struct rebuild r = {.writer = writer, .sink = sink, .facts = WB_PAGEFACTS_INIT};
     struct wb_store_when latest = {.kind = WB_STORE_WHEN_LATEST};
     int err = wb_pagefacts_init(&r.facts);

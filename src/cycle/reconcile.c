@@ -77,6 +77,7 @@ static int go_on(const struct wb_reconcile *r, uint64_t done, uint64_t total)
  */
 static int open_store(struct wb_reconcile *r, struct wb_store_stat *stat_out)
 {
+    WB_CHECK(!r->store);
     int err = wb_store_open(r->options->dir, WB_STORE_READ, &r->store);
 
     if (err == 0)
@@ -103,6 +104,7 @@ static int read_stored(struct wb_reconcile *r, uint64_t since, uint64_t pages)
     uint64_t done = 0, damaged = 0;
     int got = 0, err = wb_store_scan_open(r->store, &options, &scan);
 
+    WB_CHECK(since < r->epoch);
     while (err == 0 && (got = wb_store_scan_next(scan, &page)) != 0) {
         if (got == WB_E_CORRUPT && r->sink->warn && damaged++ < DAMAGES_SHOWN)
             r->sink->warn(r->sink->context, wb_error_message());
@@ -133,12 +135,12 @@ static int next_stored(struct wb_reconcile *r)
 
     if (got == 0)
         r->next.key = WB_SLICE_EMPTY;
-    WB_CHECK(got <= 0 || r->next.value.len == VALUE_BYTES);
     return got < 0 ? got : 0;
 }
 
 static struct stored_page stored_of(struct wb_slice value)
 {
+    WB_CHECK(value.len == VALUE_BYTES);
     return (struct stored_page){.id = wb_pageid_get(value.ptr),
                                 .time_ms = (int64_t)wb_get64(value.ptr + WB_PAGEID_BYTES),
                                 .md5 = (const uint8_t *)value.ptr + WB_PAGEID_BYTES + 8};
@@ -157,6 +159,7 @@ static uint64_t seen_until(const struct wb_reconcile *r)
 
 int wb_reconcile_open(struct wb_reconcile *r, const struct wb_update_options *options, const struct wb_cycle_sink *sink)
 {
+    WB_CHECK(r->stage == WB_RECONCILE_CLOSED && !r->store && !r->stored);
     size_t memory = options->memory_bytes ? options->memory_bytes / 4 : MEMORY_BYTES;
     struct wb_sorter_options sorting = {.dir = options->dir, .memory_bytes = memory, .threads = options->threads};
     struct wb_store_stat stat;
@@ -178,6 +181,7 @@ int wb_reconcile_open(struct wb_reconcile *r, const struct wb_update_options *op
         err = read_stored(r, seen_until(r), stat.pages);
     if (err == 0)
         err = wb_sorter_sort(r->stored);
+    r->stage = WB_RECONCILE_COMPARING;
     return err < 0 ? err : next_stored(r);
 }
 
@@ -209,6 +213,7 @@ static bool has_heard(const struct wb_webdb_page *row, const struct stored_page 
 
 static int note_unheard(struct wb_reconcile *r, struct wb_pageid id)
 {
+    WB_CHECK(r->unheard.count <= r->unheard_max);
     r->more = r->more || r->unheard.count == r->unheard_max;
     return r->more ? 0 : wb_vec_push(&r->unheard, id);
 }
@@ -230,6 +235,7 @@ static int old_row(struct wb_reconcile *r, struct wb_slice surt, struct wb_webdb
 /* The merge does not touch this page: webdb says what the old edition says. */
 static int judge_untouched(struct wb_reconcile *r)
 {
+    WB_CHECK(r->next.key.len > 0);
     struct stored_page stored = stored_of(r->next.value);
     struct wb_webdb_page row;
     int err = old_row(r, r->next.key, &row);
@@ -252,6 +258,7 @@ static int is_stored(struct wb_reconcile *r, struct wb_slice url, int64_t time_m
 {
     int64_t stored_ms = 0;
 
+    WB_CHECK(r->store);
     *any_out = false;
     *id_out = (struct wb_pageid){0, 0};
     int err = wb_url_parse(url, NULL, &r->url);
@@ -262,7 +269,7 @@ static int is_stored(struct wb_reconcile *r, struct wb_slice url, int64_t time_m
     *id_out = wb_pageid_of_key(wb_buf_slice(&r->key));
     err = wb_store_time(r->store, *id_out, &stored_ms);
     *any_out = err == 0;
-    /* Damage of the store, and a node that is down, are reported by whoever reads the page. */
+    /* Damage of the store, and a node that is down, are reported by readers of the page. */
     if (err < 0)
         return err == WB_E_NOTFOUND ? 0 : err == WB_E_CORRUPT || err == WB_E_DOWN ? 1 : err;
     return stored_ms >= time_ms;
@@ -295,6 +302,7 @@ int wb_reconcile_row(struct wb_reconcile *r, const struct wb_webdb_page *page)
     bool confirmed = false;
     int err = 0, order = -1;
 
+    WB_CHECK(r->stage == WB_RECONCILE_COMPARING);
     while (err == 0 && r->next.key.len && (order = wb_slice_compare(r->next.key, page->surt)) < 0) {
         err = judge_untouched(r);
         if (err == 0)
@@ -314,14 +322,16 @@ int wb_reconcile_rest(struct wb_reconcile *r)
 {
     int err = 0;
 
+    WB_CHECK(r->stage == WB_RECONCILE_COMPARING);
     while (err == 0 && r->next.key.len) {
         err = judge_untouched(r);
         if (err == 0)
             err = next_stored(r);
     }
-    /* Whoever holds the old edition keeps it from being removed when the new one is published. */
+    /* A holder of the old edition keeps it from being removed when the new one is published. */
     wb_webdb_close(r->old);
     r->old = NULL;
+    r->stage = WB_RECONCILE_COMPARED;
     return err;
 }
 
@@ -341,9 +351,10 @@ static int anybody_writes(const char *dir, bool *yes_out)
     return err;
 }
 
-/* Keeps the URLs that are not stored as webdb, which is opened anew, describes them. */
+/* Keeps the URLs that are not stored as webdb, which is opened again, describes them. */
 static int keep_unstored(struct wb_reconcile *r, struct wb_webdb *webdb)
 {
+    WB_CHECK(r->stage == WB_RECONCILE_COMPARED);
     struct wb_slice rest = wb_buf_slice(&r->unstored), url;
     struct wb_buf left = WB_BUF_INIT;
     struct wb_webdb_page row;
@@ -372,6 +383,7 @@ static int keep_unstored(struct wb_reconcile *r, struct wb_webdb *webdb)
 
 int wb_reconcile_confirm(struct wb_reconcile *r)
 {
+    WB_CHECK(r->stage == WB_RECONCILE_COMPARED);
     int64_t end = wb_clock_mono_ns() + CONFIRM_MS * 1000000ll;
     struct timespec nap = {0, NAP_MS * 1000000l};
     struct wb_webdb *webdb = NULL;
@@ -379,7 +391,7 @@ int wb_reconcile_confirm(struct wb_reconcile *r)
     int err = wb_webdb_open(r->options->dir, &webdb);
 
     while (err == 0 && r->unstored.len && writing) {
-        /* In this order: whoever stops writing meanwhile has committed before. */
+        /* In this order: a process that stops writing meanwhile has committed before. */
         err = anybody_writes(r->options->dir, &writing);
         writing = writing && wb_clock_mono_ns() < end && !wb_stop_requested();
         if (err == 0)
@@ -408,6 +420,7 @@ static void forget_visits(struct wb_webdb_page *row)
 
 int wb_reconcile_correct(struct wb_reconcile *r, struct wb_webdb_writer *writer)
 {
+    WB_CHECK(r->stage == WB_RECONCILE_COMPARED);
     struct wb_slice rest = wb_buf_slice(&r->unstored), url;
     struct wb_webdb *webdb = NULL;
     struct wb_webdb_page row;
@@ -437,6 +450,7 @@ int wb_reconcile_adopt(struct wb_reconcile *r, struct wb_webdb_writer *writer)
 {
     int err = 0;
 
+    WB_CHECK(r->stage == WB_RECONCILE_COMPARED);
     for (size_t at = 0; err == 0 && at < r->unheard.count; at += READ_PAGES) {
         size_t left = r->unheard.count - at;
         err = wb_rebuild_pages(r->store, writer, r->sink, r->unheard.items + at, left < READ_PAGES ? left : READ_PAGES);

@@ -14,7 +14,15 @@
 #include "store/store.h"
 #include "table/table.h"
 
+/* How far a comparison is. */
+enum wb_reconcile_stage {
+    WB_RECONCILE_CLOSED,
+    WB_RECONCILE_COMPARING, /* it is open, and rows come */
+    WB_RECONCILE_COMPARED,  /* wb_reconcile_rest() was called */
+};
+
 struct wb_reconcile {
+    enum wb_reconcile_stage stage;
     const struct wb_update_options *options;
     const struct wb_cycle_sink *sink;
     struct wb_store *store;

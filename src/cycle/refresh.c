@@ -12,9 +12,10 @@
  * older: see HINT_AGE bounds             no value before the shortest interval, at least the threshold after the
  * longest
  *
- * It knows neither the clock nor other pages. Whoever compares the values decides which page is fetched.
+ * It knows neither the clock nor other pages. The caller, which compares the values, decides which page is fetched.
  */
 #include "cycle/refresh.h"
+#include "base/check.h"
 #include "base/date.h"
 
 #include <math.h>
@@ -47,6 +48,8 @@
 
 static const char *const words[] = {"optimal", "uniform", "proportional", "adaptive"};
 
+_Static_assert(sizeof words / sizeof *words == WB_REFRESH_ADAPTIVE + 1, "each policy has a word");
+
 bool wb_refresh_policy_parse(struct wb_slice word, enum wb_refresh_policy *policy_out)
 {
     *policy_out = WB_REFRESH_OPTIMAL;
@@ -60,6 +63,7 @@ bool wb_refresh_policy_parse(struct wb_slice word, enum wb_refresh_policy *polic
 
 const char *wb_refresh_policy_word(enum wb_refresh_policy policy)
 {
+    WB_CHECK((size_t)policy < sizeof words / sizeof *words);
     return words[policy];
 }
 
@@ -68,6 +72,7 @@ const char *wb_refresh_policy_word(enum wb_refresh_policy policy)
 /* 1 - exp(-x) (1 + x), which grows from 0 to 1. */
 static double gain(double x)
 {
+    WB_CHECK(x >= 0);
     if (x > 700)
         return 1;
     if (x > 0.3)
@@ -81,6 +86,7 @@ static double gain(double x)
 /* The inverse for 0 <= y < 1, by Newton's method, from a first guess that is right to a few per cent. */
 static double gain_inverse(double y)
 {
+    WB_CHECK(y >= 0 && y < 1);
     double s = sqrt(2 * y), x = s + s * s / 3 + s * s * s * 11 / 72;
 
     if (y > 0.7) {
@@ -139,6 +145,7 @@ static bool gone_for_good(const struct wb_webdb_page *page)
 
 static double curve_scale(const struct wb_refresh *refresh, const struct wb_webdb_page *page, double rate)
 {
+    WB_CHECK(rate > 0);
     switch (refresh->policy) {
     case WB_REFRESH_UNIFORM:
         return 1;
@@ -184,6 +191,7 @@ static struct curve page_curve(const struct wb_refresh *refresh, const struct wb
 
 static double curve_value(const struct curve *c, double theta, double age_days)
 {
+    WB_CHECK(age_days >= 0);
     if (c->never || age_days < c->shut_days)
         return 0;
     double z = c->at_end ? FOREVER_DAYS : age_days + c->ahead_days;
@@ -195,6 +203,7 @@ static double curve_value(const struct curve *c, double theta, double age_days)
 /* The age at which the curve reaches theta; INFINITY: never. */
 static double curve_age(const struct curve *c, double theta)
 {
+    WB_CHECK(c->shut_days >= 0 && c->shut_days <= c->latest_days);
     double need = !(theta > 0) ? 0 : c->scale > 0 ? theta / c->scale : INFINITY, z = need;
 
     if (c->never)
@@ -216,7 +225,10 @@ double wb_refresh_value(const struct wb_refresh *refresh, const struct wb_webdb_
     struct curve c = page_curve(refresh, page, sane_rate(rate));
     double age_days = c.unvisited ? FOREVER_DAYS : ((double)now_ms - (double)c.origin_ms) / WB_DAY_MS;
 
-    return curve_value(&c, refresh->theta, fmax(age_days, 0));
+    double value = curve_value(&c, refresh->theta, fmax(age_days, 0));
+
+    WB_CHECK(value >= 0); /* and a number, or there would be no order */
+    return value;
 }
 
 int64_t wb_refresh_due(const struct wb_refresh *refresh, const struct wb_webdb_page *page, double rate)
@@ -235,6 +247,7 @@ int64_t wb_refresh_due(const struct wb_refresh *refresh, const struct wb_webdb_p
             break;
         due_ms += more;
     }
+    WB_CHECK(due_ms >= c.origin_ms);
     return due_ms;
 }
 

@@ -3,6 +3,7 @@
  * which half comes first.
  */
 #include "cycle/removal.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/clock.h"
@@ -15,13 +16,14 @@ enum {
 
 int wb_removal_open(const char *dir, bool everywhere, struct wb_removal *removal_out)
 {
-    *removal_out = (struct wb_removal){.dir = dir, .now_ms = wb_clock_wall_ms(), .everywhere = everywhere,
-                                       .url = WB_URL_INIT};
+    *removal_out = (struct wb_removal){.magic = WB_REMOVAL_MAGIC, .dir = dir, .now_ms = wb_clock_wall_ms(),
+                                       .everywhere = everywhere, .url = WB_URL_INIT};
     return wb_store_open(dir, WB_STORE_WRITE, &removal_out->store);
 }
 
 int wb_removal_id(struct wb_removal *removal, struct wb_slice url, struct wb_pageid *id_out)
 {
+    WB_CHECK(removal->magic == WB_REMOVAL_MAGIC);
     *id_out = (struct wb_pageid){0, 0};
     int err = wb_url_parse(url, NULL, &removal->url);
     if (err == 0)
@@ -33,6 +35,7 @@ int wb_removal_id(struct wb_removal *removal, struct wb_slice url, struct wb_pag
 
 int wb_removal_read(struct wb_removal *removal, struct wb_pageid id, struct wb_page *page_out)
 {
+    WB_CHECK(removal->magic == WB_REMOVAL_MAGIC && removal->store);
     struct wb_store_when now = {.kind = WB_STORE_WHEN_TIME, .time_ms = INT64_MAX};
     int err = wb_store_get(removal->store, id, page_out, &removal->mem);
 
@@ -41,6 +44,7 @@ int wb_removal_read(struct wb_removal *removal, struct wb_pageid id, struct wb_p
 
 int wb_removal_store(struct wb_removal *removal, struct wb_pageid id, struct wb_slice site, int64_t gone_ms)
 {
+    WB_CHECK(removal->magic == WB_REMOVAL_MAGIC && removal->store);
     int err = wb_store_remove(removal->store, id, site, gone_ms, removal->everywhere);
 
     if (err < 0)
@@ -52,6 +56,7 @@ int wb_removal_store(struct wb_removal *removal, struct wb_pageid id, struct wb_
 
 int wb_removal_expired(struct wb_removal *removal, struct wb_slice url)
 {
+    WB_CHECK(removal->magic == WB_REMOVAL_MAGIC && !removal->everywhere);
     int err = wb_buf_append_slice(&removal->expired, url);
 
     if (err == 0)
@@ -61,6 +66,7 @@ int wb_removal_expired(struct wb_removal *removal, struct wb_slice url)
 
 static int note_expired(struct wb_removal *removal)
 {
+    WB_CHECK(removal->uncommitted == 0); /* or a crash could leave them stored and forgotten */
     struct wb_slice rest = wb_buf_slice(&removal->expired), url;
     int err = 0;
 
@@ -72,6 +78,7 @@ static int note_expired(struct wb_removal *removal)
 
 int wb_removal_commit(struct wb_removal *removal)
 {
+    WB_CHECK(removal->magic == WB_REMOVAL_MAGIC && removal->store);
     struct wb_store_commit_counts counts = {0};
     int err = removal->uncommitted ? wb_store_commit(removal->store, &counts) : 0;
 
@@ -102,6 +109,7 @@ static int64_t remove_listed(struct wb_removal *removal, struct wb_slice site, s
 int wb_removal_each_of_site(struct wb_removal *removal, struct wb_slice site,
                             int (*each)(void *context, struct wb_pageid id), void *context)
 {
+    WB_CHECK(removal->magic == WB_REMOVAL_MAGIC && removal->everywhere);
     struct wb_pageid *ids = wb_alloc_zero(SITE_IDS, sizeof *ids);
     int64_t removed = ids ? 1 : WB_E_NOMEM;
 
@@ -116,12 +124,15 @@ int wb_removal_note(struct wb_removal *removal, struct wb_slice url, enum wb_exp
     struct wb_edit edit = {.kind = WB_EDIT_EXPUNGE, .time_ms = removal->now_ms, .text = url, .count = what};
     struct wb_edit_place place;
 
+    WB_CHECK(removal->magic == WB_REMOVAL_MAGIC);
     int err = removal->log ? 0 : wb_journal_writer_open(removal->dir, 0, &removal->log);
     return err < 0 ? err : wb_journal_writer_append(removal->log, &edit, &place);
 }
 
 int wb_removal_noted(struct wb_removal *removal)
 {
+    WB_CHECK(removal->magic == WB_REMOVAL_MAGIC);
+    WB_CHECK(removal->uncommitted == 0 && removal->expired.len == 0);
     if (!removal->log)
         return 0;
     int err = wb_journal_writer_finish(removal->log);

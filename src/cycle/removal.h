@@ -8,7 +8,10 @@
 #include "cycle/cycle.h"
 #include "store/store.h"
 
+#define WB_REMOVAL_MAGIC 0x5742524du
+
 struct wb_removal {
+    uint32_t magic;  /* WB_REMOVAL_MAGIC from open to close */
     const char *dir;
     struct wb_store *store;
     struct wb_journal_writer *log; /* NULL: nothing was recorded yet */

@@ -2,6 +2,7 @@
  * statefile.c - the frame of the cycle's text files: first line, checksum, replacement. It never knows what they say.
  */
 #include "cycle/statefile.h"
+#include "base/check.h"
 #include "base/checked_text.h"
 #include "base/error.h"
 #include "os/path.h"
@@ -14,6 +15,7 @@ int wb_statefile_write(const char *path, const char *title, struct wb_slice line
 {
     struct wb_buf text = WB_BUF_INIT;
 
+    WB_CHECK(lines.len == 0 || lines.ptr[lines.len - 1] == '\n');
     int err = wb_buf_printf(&text, "webbase %s %d\n", title, VERSION);
     if (err == 0)
         err = wb_buf_append_slice(&text, lines);
@@ -37,6 +39,7 @@ static int read_title(const char *path, const char *title, struct wb_slice *text
     char expected[64];
     uint64_t version;
 
+    WB_CHECK(strlen(title) + 2 <= sizeof expected);
     snprintf(expected, sizeof expected, "%s ", title);
     if (!wb_statefile_line(text, &name, &value) || !wb_slice_equal(name, WB_SLICE_LIT("webbase")) ||
         !wb_slice_starts(value, wb_slice_str(expected)))

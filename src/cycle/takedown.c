@@ -11,6 +11,7 @@
  * A takedown that is killed after step 1 has barred the pages, and the next expunge removes what is left of them. Their
  * bytes disappear from disk with the next compaction, which rewrites the blocks that held them. Links to them stay.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "cycle/removal.h"
@@ -20,7 +21,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#define TAKEDOWN_MAGIC 0x57425444u
+
 struct takedown {
+    uint32_t magic;             /* TAKEDOWN_MAGIC while wb_expunge() is at work */
     const char *what;
     bool allow;
     const struct wb_cycle_sink *sink;
@@ -29,6 +33,7 @@ struct takedown {
     struct wb_webdb *webdb;     /* NULL: there is none */
     struct wb_removal removal;
     struct wb_buf site;
+    bool barred;                /* step 1 is done, so nobody can store the pages again */
     uint64_t noted;             /* journal records written */
     uint64_t looked_at;         /* stored pages, for progress */
     struct wb_expunge_stat *stat;
@@ -44,9 +49,13 @@ static int go_on(const struct takedown *t, uint64_t done)
 /* Sets or lifts the bar. Lifting a missing bar is an error only if webdb does not show one either. */
 static int change_bar(struct takedown *t, const struct wb_store_bar *bar, bool *lifted_out)
 {
+    WB_CHECK(t->magic == TAKEDOWN_MAGIC && !t->barred);
     *lifted_out = false;
-    if (!t->allow)
-        return wb_store_bar(t->removal.store, bar);
+    if (!t->allow) {
+        int err = wb_store_bar(t->removal.store, bar);
+        t->barred = err == 0;
+        return err;
+    }
     int err = wb_store_allow(t->removal.store, bar);
     *lifted_out = err == 0;
     return err == WB_E_NOTFOUND ? 0 : err;
@@ -61,6 +70,7 @@ static int fail_not_barred(const struct takedown *t)
 
 static int note_page(struct takedown *t, struct wb_slice url, const struct wb_webdb_page *page)
 {
+    WB_CHECK(t->allow || t->barred);
     bool barred = page && (page->flags & WB_PAGE_BARRED);
 
     if (t->allow && !barred)
@@ -87,6 +97,7 @@ static int cannot_remove(struct takedown *t, struct wb_slice name)
 /* name: the URL, or the page id if the URL is unknown. */
 static int drop_id(struct takedown *t, struct wb_pageid id, struct wb_slice site, struct wb_slice name, uint64_t bytes)
 {
+    WB_CHECK(!t->allow && t->barred && t->removal.everywhere);
     int there = wb_removal_store(&t->removal, id, site, t->removal.now_ms);
 
     if (there == WB_E_CORRUPT)
@@ -212,6 +223,7 @@ static int drop_stored(void *context, struct wb_pageid id)
     uint64_t before = t->stat->pages;
     int err = t->looked_at++ % 1024 ? 0 : go_on(t, t->looked_at);
 
+    WB_CHECK(t->magic == TAKEDOWN_MAGIC);
     if (err == 0)
         err = drop_listed(t, id);
     return err < 0 ? err : t->stat->pages > before;
@@ -219,6 +231,7 @@ static int drop_stored(void *context, struct wb_pageid id)
 
 static int take_site(struct takedown *t)
 {
+    WB_CHECK(t->site.len > 0);
     struct wb_store_bar bar = {.kind = WB_STORE_BAR_SITE, .site = wb_buf_slice(&t->site), .time_ms = t->removal.now_ms};
     bool lifted;
     int err = change_bar(t, &bar, &lifted);
@@ -265,10 +278,11 @@ static int read_site(struct takedown *t)
  * Spools of dead crawlers may still hold the bytes of what was taken down. Opening a fetch list recovers them: their
  * pages go to the store, which refuses what is barred.
  */
-static int settle(struct takedown *t, const struct wb_update_options *options)
+static int recover_spools(struct takedown *t, const struct wb_update_options *options)
 {
     struct wb_fetchlist *list = NULL;
 
+    WB_CHECK(!t->allow && t->barred && t->removal.uncommitted == 0);
     if (!wb_update_dispenser_known(options))
         return 0;
     int err = wb_fetchlist_open(options->dir, options->dispenser, NULL, t->sink->warn, t->sink->context, &list);
@@ -297,12 +311,13 @@ static int take_down(struct takedown *t, const struct wb_update_options *options
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
     err = is_url ? take_url(t) : take_site(t);
-    return err < 0 || t->allow ? err : settle(t, options);
+    return err < 0 || t->allow ? err : recover_spools(t, options);
 }
 
 /* webdb only displays takedowns. If another update is running, the next one will show this takedown. */
 static int merge(struct takedown *t, const struct wb_update_options *options)
 {
+    WB_CHECK(!t->removal.store && !t->removal.log); /* an update would wait for them */
     struct wb_webdb_merge merged;
     int err = wb_update(options, t->sink, &merged, NULL);
 
@@ -317,8 +332,8 @@ int wb_expunge(const struct wb_update_options *options, const char *what, bool a
                wb_expunge_each each, void *context, struct wb_expunge_stat *stat_out)
 {
     static const struct wb_cycle_sink quiet = {NULL, NULL, NULL};
-    struct takedown t = {.what = what, .allow = allow, .sink = sink ? sink : &quiet, .each = each, .context = context,
-                         .stat = stat_out};
+    struct takedown t = {.magic = TAKEDOWN_MAGIC, .what = what, .allow = allow, .sink = sink ? sink : &quiet,
+                         .each = each, .context = context, .stat = stat_out};
 
     *stat_out = (struct wb_expunge_stat){0};
     int err = take_down(&t, options);

@@ -8,6 +8,7 @@
  *   check ...
  */
 #include "cycle/thresholds.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -35,11 +36,15 @@ double wb_thresholds_get(const struct wb_thresholds *thresholds, enum wb_refresh
 {
     const struct wb_thresholds_row *row = find_row(thresholds, policy, class_name);
 
-    return row ? row->theta : wb_refresh_first_theta(policy, BEGIN_DAYS);
+    double theta = row ? row->theta : wb_refresh_first_theta(policy, BEGIN_DAYS);
+
+    WB_CHECK(theta > 0);
+    return theta;
 }
 
 int wb_thresholds_set(struct wb_thresholds *t, enum wb_refresh_policy policy, struct wb_slice class_name, double theta)
 {
+    WB_CHECK(theta > 0);
     struct wb_thresholds_row *row = find_row(t, policy, class_name);
 
     if (row) {
@@ -130,6 +135,7 @@ int wb_thresholds_write(const char *dir, const struct wb_thresholds *thresholds)
 
     for (size_t i = 0; err == 0 && i < thresholds->count; i++) {
         const struct wb_thresholds_row *row = &thresholds->rows[i];
+        WB_CHECK(row->theta > 0);
         err = wb_buf_printf(&lines, "theta %s %.17g%s%s\n", wb_refresh_policy_word(row->policy), row->theta,
                             row->class_name ? " " : "", row->class_name ? row->class_name : "");
     }

@@ -15,6 +15,7 @@
  * journaled, is found in the store in step 1.
  */
 #include "cycle/update.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "cycle/reconcile.h"
@@ -28,7 +29,10 @@
 
 enum { WARNINGS_MAX = 10 };
 
+#define UPDATE_MAGIC 0x57425544u
+
 struct update {
+    uint32_t magic; /* UPDATE_MAGIC while wb_update() is at work */
     const struct wb_cycle_sink *sink;
     struct wb_refresh refresh;
     uint64_t damaged;
@@ -41,6 +45,7 @@ static int set_due(const struct update *u, struct wb_webdb_writer *writer, struc
     struct wb_webdb_page *page;
     int got, err = 0;
 
+    WB_CHECK(u->magic == UPDATE_MAGIC && (!r || r->stage == WB_RECONCILE_COMPARING));
     while (err == 0 && (got = wb_webdb_writer_next(writer, &page, &site)) > 0) {
         page->next_due_ms = wb_refresh_due(&u->refresh, page, wb_changerate(&page->history, site));
         err = r ? wb_reconcile_row(r, page) : 0;
@@ -54,6 +59,7 @@ static bool on_progress(void *context, const char *step, uint64_t done, uint64_t
 {
     const struct update *u = context;
 
+    WB_CHECK(u->magic == UPDATE_MAGIC);
     if (wb_stop_requested())
         return false;
     return !u->sink->progress || u->sink->progress(u->sink->context, step, done, total);
@@ -70,6 +76,7 @@ static void on_damage(void *context, const char *file, uint64_t offset, const ch
     struct update *u = context;
     char text[WB_ERROR_MESSAGE_MAX];
 
+    WB_CHECK(u->magic == UPDATE_MAGIC);
     if (u->damaged++ >= WARNINGS_MAX)
         return;
     snprintf(text, sizeof text, "%s at %" PRIu64 ": %s", file, offset, message);
@@ -99,6 +106,7 @@ static int abandon(struct wb_webdb_writer *writer, int err)
 {
     struct wb_error_copy why;
 
+    WB_CHECK(err < 0);
     wb_error_save(err, &why);
     wb_webdb_writer_abandon(writer);
     return wb_error_restore(&why);
@@ -109,6 +117,7 @@ static int merge_journal(const struct wb_update_options *o, struct update *u, st
 {
     struct wb_webdb_writer *writer = NULL;
 
+    WB_CHECK(r->stage == WB_RECONCILE_CLOSED);
     int err = open_writer(o, u, o->rebuild, &writer);
     if (err < 0)
         return err;
@@ -123,6 +132,7 @@ static int merge_journal(const struct wb_update_options *o, struct update *u, st
         err = set_due(u, writer, r);
     if (err < 0)
         return abandon(writer, err);
+    WB_CHECK(r->stage == WB_RECONCILE_COMPARED);
     if (r->unheard.count == 0)
         wb_webdb_writer_saw_epoch(writer, r->epoch);
     err = wb_webdb_writer_close(writer, merge_out);
@@ -134,6 +144,7 @@ static int merge_journal(const struct wb_update_options *o, struct update *u, st
 
 static void add_counts(struct wb_webdb_merge *sum, const struct wb_webdb_merge *merge)
 {
+    WB_CHECK(merge->edition >= sum->edition);
     sum->edition = merge->edition;
     sum->page_edits += merge->page_edits;
     sum->link_edits += merge->link_edits;
@@ -151,6 +162,7 @@ static int merge_more(const struct wb_update_options *o, struct update *u, struc
                       int (*add)(struct wb_reconcile *r, struct wb_webdb_writer *writer), bool seen,
                       struct wb_webdb_merge *sum)
 {
+    WB_CHECK(r->stage == WB_RECONCILE_COMPARED);
     struct wb_webdb_writer *writer = NULL;
     struct wb_webdb_merge merge;
     int err = open_writer(o, u, false, &writer);
@@ -177,6 +189,7 @@ static int merge_more(const struct wb_update_options *o, struct update *u, struc
 static int put_right(const struct wb_update_options *o, struct update *u, struct wb_reconcile *r,
                      struct wb_webdb_merge *sum)
 {
+    WB_CHECK(r->stage == WB_RECONCILE_COMPARED);
     bool seen = r->unheard.count > 0 && !r->more;
     int err = r->unstored.len ? wb_reconcile_confirm(r) : 0;
 
@@ -235,7 +248,7 @@ int wb_update(const struct wb_update_options *options, const struct wb_cycle_sin
               struct wb_webdb_merge *merge_out, uint64_t *freed_out)
 {
     static const struct wb_cycle_sink quiet = {NULL, NULL, NULL};
-    struct update u = {.sink = sink ? sink : &quiet};
+    struct update u = {.magic = UPDATE_MAGIC, .sink = sink ? sink : &quiet};
     struct wb_update_options again = *options;
     struct wb_thresholds thresholds;
     struct wb_webdb_merge merge;

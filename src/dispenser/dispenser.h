@@ -259,8 +259,8 @@ int wb_dispenser_claim(struct wb_dispenser *dispenser, int64_t run, struct wb_sl
                        int64_t lease_ms, unsigned max, wb_site_each each, void *context);
 
 /*
- * Claims one site by name, in any run and state, whoever holds its address. WB_E_BUSY if another live owner holds the
- * site itself. Adds the site if it does not exist (with `before` UNRESOLVED, in run 0). To return it unchanged,
+ * Claims one site by name, in any run and state, no matter who holds its address. WB_E_BUSY if another live owner holds
+ * the site itself. Adds the site if it does not exist (with `before` UNRESOLVED, in run 0). To return it unchanged,
  * report row->before as its state.
  */
 int wb_dispenser_borrow(struct wb_dispenser *dispenser, struct wb_slice name, struct wb_slice scheme,
@@ -312,7 +312,7 @@ int wb_dispenser_report(struct wb_dispenser *dispenser, struct wb_slice owner, c
 
 /*
  * What the crawler of a site has learned in a run. The texts are the crawler's (UTF-8 without NUL); the dispenser keeps
- * them, in order, for whoever takes the site over when its home is gone, until there is news of another run.
+ * them, in order, for the process that takes the site over when its home is gone, until there is news of another run.
  */
 struct wb_site_news {
     int64_t site;

@@ -75,8 +75,8 @@ int wb_dispenser_add_seeds(struct wb_dispenser *d, int64_t site, const struct wb
     return 0;
 }
 
-/* Starts another visit, now or when the site comes back from whoever borrowed it. */
-static void begin_anew(struct wb_dispenser_row *record)
+/* Starts another visit, now or when the owner that has borrowed the site gives it back. */
+static void start_again(struct wb_dispenser_row *record)
 {
     struct wb_site_row *row = &record->row;
 
@@ -212,7 +212,7 @@ static int add_to_site(struct wb_dispenser *d, int64_t run, const struct wb_site
     else if (plan->needed && run > was->row.run)
         begin_needed(&now);
     else if ((plan->revisit || (plan->by_link && run > was->row.run)) && !finished_before(plan, &was->row))
-        begin_anew(&now);
+        start_again(&now);
     int64_t again = plan->needed && now.row.needed && !plan->listed ? now.row.seeds_taken : 0;
     int err = wb_dispenser_add_seeds(d, now.row.id, plan->seeds, plan->seed_count, again, &now.seed_last);
     /* Most links to other sites bring nothing new: spare the write. */

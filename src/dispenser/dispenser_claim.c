@@ -2,8 +2,8 @@
  * dispenser_claim.c - leases: which process has which site, and until when.
  *
  * A lease is a promise in two directions. While it lasts, nobody else gets the site, or any other site with the same
- * first address (except by borrowing). In return its owner renews it in time, or must expect to lose the site.
- * Whoever takes a site whose lease has expired records that in webbase_lost, so that an owner that was merely slow
+ * first address (except by borrowing). In return its owner renews it in time, or must expect to lose the site. A
+ * process that takes a site whose lease has expired records that in webbase_lost, so that an owner that was merely slow
  * learns of it when it renews.
  *
  * Leases are measured by the database's clock, not by those of the callers, which may differ by minutes. Nothing here
@@ -143,7 +143,7 @@ static int take_head(struct wb_dispenser *d, struct lease_request *c, struct wb_
     wb_sql_end(d->sql, S_CLAIM);
     home->looked = false;
     if (err == 0)
-        err = WB_SQL_RUN(d->sql, S_SEAT_NEXT, wb_sql_int(c->run),
+        err = WB_SQL_RUN(d->sql, S_HEAD_NEXT, wb_sql_int(c->run),
                          wb_sql_str(wb_dispenser_first_address(record.row.address)),
                          wb_sql_str(wb_slice_str(home->name)));
     if (err == 0)

@@ -4,7 +4,7 @@
  * Several repositories, usually on several machines, can share one dispenser. What a visit has fetched so far is in the
  * journal of one of them, the site's *home*. So a site stays there for as long as somebody works for that repository in
  * the same run: only he knows which pages need not be fetched. Claims and renewals show that he does, for as long as
- * their leases last. After that the home is gone, and whoever asks next becomes the site's new home.
+ * their leases last. After that the home is gone, and the next process that asks becomes the site's new home.
  *
  * Nothing here claims a site (dispenser_claim.c).
  */

@@ -1,5 +1,6 @@
 /*
- * dispenser_news.c - what the crawler of a site has learned in a run, for whoever goes on with the site elsewhere.
+ * dispenser_news.c - what the crawler of a site has learned in a run, for the process that goes on with the site
+ * elsewhere.
  *
  * The history of a visit is in the journal of the site's home. If that repository is gone and another one takes the
  * site over, it needs to know which URLs were found and which were dealt with; otherwise it would fetch them again. So

@@ -449,7 +449,7 @@ int wb_dispenser_row_list_each(const struct wb_dispenser_row_list *list, wb_site
 /* ---- changing ------------------------------------------------------------------------------------------ */
 
 /* Makes the best of the ready sites with the run, home and address of this one their head. */
-static int seat_head(struct wb_dispenser *d, const struct wb_site_row *row)
+static int choose_head(struct wb_dispenser *d, const struct wb_site_row *row)
 {
     struct wb_slice address = wb_dispenser_first_address(row->address), home = row->home;
     int64_t run = row->run;
@@ -458,12 +458,12 @@ static int seat_head(struct wb_dispenser *d, const struct wb_site_row *row)
     if (err <= 0)
         return err;
     int64_t best = wb_sql_number(d->sql, S_BEST, 0);
-    bool seated = wb_sql_number(d->sql, S_BEST, 1) != 0;
+    bool is_head = wb_sql_number(d->sql, S_BEST, 1) != 0;
     wb_sql_end(d->sql, S_BEST);
-    if (seated)
+    if (is_head)
         return 0;
-    err = WB_SQL_RUN(d->sql, S_UNSEAT, wb_sql_int(run), wb_sql_str(address), wb_sql_str(home));
-    return err < 0 ? err : WB_SQL_RUN(d->sql, S_SEAT, wb_sql_int(best));
+    err = WB_SQL_RUN(d->sql, S_HEAD_CLEAR, wb_sql_int(run), wb_sql_str(address), wb_sql_str(home));
+    return err < 0 ? err : WB_SQL_RUN(d->sql, S_HEAD_SET, wb_sql_int(best));
 }
 
 /* True if a change from a to b affects neither heads nor counts. */
@@ -514,9 +514,9 @@ int wb_dispenser_row_save(struct wb_dispenser *d, const struct wb_dispenser_row 
     }
     /* Do not ask whether it was a head: if many rows were read at once, saving one may have made another the head. */
     if (err == 0 && old->state == WB_SITE_READY)
-        err = seat_head(d, old);
+        err = choose_head(d, old);
     if (err == 0 && new->state == WB_SITE_READY)
-        err = seat_head(d, new);
+        err = choose_head(d, new);
     return err;
 }
 

@@ -52,10 +52,10 @@
     X(S_BEST,                                                                                                         \
       "SELECT id, head FROM webbase_site WHERE run = ?1 AND home = ?3 AND address_first = ?2 AND state = 2 "          \
       "ORDER BY rank, id LIMIT 1")                                                                                    \
-    X(S_UNSEAT,                                                                                                       \
+    X(S_HEAD_CLEAR,                                                                                                   \
       "UPDATE webbase_site SET head = 0 WHERE run = ?1 AND home = ?3 AND address_first = ?2 AND head = 1")            \
-    X(S_SEAT, "UPDATE webbase_site SET head = 1 WHERE id = ?1")                                                       \
-    X(S_SEAT_NEXT,                                                                                                    \
+    X(S_HEAD_SET, "UPDATE webbase_site SET head = 1 WHERE id = ?1")                                                   \
+    X(S_HEAD_NEXT,                                                                                                    \
       "UPDATE webbase_site SET head = 1 WHERE id = (SELECT id FROM webbase_site WHERE run = ?1 AND home = ?3 "        \
       "AND address_first = ?2 AND state = 2 ORDER BY rank, id LIMIT 1)")                                              \
     X(S_COUNT,                                                                                                        \
@@ -151,7 +151,7 @@
       "SELECT home FROM webbase_site WHERE run = ?1 AND home >= ?2 AND head = 1 ORDER BY home LIMIT 1")               \
     X(S_NEXT_HOME,                                                                                                    \
       "SELECT home FROM webbase_site WHERE run = ?1 AND home > ?2 AND head = 1 ORDER BY home LIMIT 1")                \
-    /* news of sites, for whoever takes them over */                                                                  \
+    /* news of sites, for those who take them over */                                                                 \
     X(S_NEWS_DROP, "DELETE FROM webbase_news WHERE site = ?1 AND run <> ?2")                                          \
     X(S_NEWS_LAST, "SELECT COALESCE(MAX(number), 0) FROM webbase_news WHERE site = ?1 AND run = ?2")                  \
     X(S_NEWS_ADD, "INSERT INTO webbase_news (site, run, number, home, text) VALUES (?1, ?2, ?3, ?4, ?5)")             \

@@ -88,7 +88,7 @@ struct dns_question {
 static void release_channel(struct dns_channel *p);
 
 /* Call this after every call of c-ares: sets the timer to its next timeout, or closes a channel that is over. */
-static void settle_channel(struct dns_channel *p)
+static void update_channel(struct dns_channel *p)
 {
     struct timeval tv, *next;
 
@@ -115,7 +115,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     ares_process_fd(p->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-    settle_channel(p);
+    update_channel(p);
 }
 
 static void on_socket(evutil_socket_t fd, short what, void *arg)
@@ -123,7 +123,7 @@ static void on_socket(evutil_socket_t fd, short what, void *arg)
     struct dns_channel *p = arg;
 
     ares_process_fd(p->channel, what & EV_READ ? fd : ARES_SOCKET_BAD, what & EV_WRITE ? fd : ARES_SOCKET_BAD);
-    settle_channel(p);
+    update_channel(p);
 }
 
 static void forget_socket(struct dns_channel *p, ares_socket_t fd)
@@ -381,7 +381,7 @@ static bool ask_again_over_tcp(struct dns_leg *leg)
     r->tcp_count++;
     leg->tcp = p;
     ares_query(p->channel, leg->question->name, CLASS_IN, leg->type, on_answer, leg);
-    settle_channel(p);
+    update_channel(p);
     return true;
 }
 
@@ -426,7 +426,7 @@ void wb_dns_ares_ask(struct wb_dns_ares *r, const char *name, void *question)
     ares_query(r->udp.channel, q->name, CLASS_IN, TYPE_A, on_answer, &q->legs[0]);
     /* The first query may be over already, but the question lives until both are. */
     ares_query(r->udp.channel, q->name, CLASS_IN, TYPE_AAAA, on_answer, &q->legs[1]);
-    settle_channel(&r->udp);
+    update_channel(&r->udp);
 }
 
 /* ---- opening and closing ------------------------------------------------------------------------------------- */

@@ -140,7 +140,7 @@ struct wb_fetch_pace {
     atomic_llong due_ns;  /* private */
 };
 
-/* For how long nothing should be received; 0: something may be. Whoever starts requests should wait, too. */
+/* For how long nothing should be received; 0: something may be. A caller that starts requests should wait, too. */
 int64_t wb_fetch_pace_wait_ns(const struct wb_fetch_pace *pace);
 void wb_fetch_pace_charge(struct wb_fetch_pace *pace, size_t bytes);
 

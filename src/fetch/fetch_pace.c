@@ -2,8 +2,8 @@
  * fetch_pace.c - how fast bytes may be received, by all fetchers that share a pace, in any number of processes.
  *
  * due_ns is the moment at which everything received so far would have arrived at the permitted rate. Each byte moves it
- * forward by the time that one byte may take. Whoever finds it in the future waits until then. It never falls further
- * behind the clock than BURST_NS, so what was not used in a quiet time cannot be used up at once later.
+ * forward by the time that one byte may take. A caller that finds it in the future waits until then. It never falls
+ * further behind the clock than BURST_NS, so what was not used in a quiet time cannot be used up at once later.
  */
 #include "base/check.h"
 #include "fetch/fetch.h"

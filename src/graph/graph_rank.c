@@ -68,7 +68,7 @@ static double pull(const struct rank_run *run, uint32_t v)
 }
 
 /* Computes the new ranks of a block of nodes, and what they give in the next iteration. */
-static void settle_block(struct rank_run *run, size_t b)
+static void finish_block(struct rank_run *run, size_t b)
 {
     uint32_t from = (uint32_t)(b * RANK_BLOCK);
     uint32_t to = run->nodes - from < RANK_BLOCK ? run->nodes : from + RANK_BLOCK;
@@ -87,12 +87,12 @@ static void settle_block(struct rank_run *run, size_t b)
     run->blocks[b] = sums;
 }
 
-static void settle_job(void *context)
+static void finish_job(void *context)
 {
     struct rank_job *job = context;
 
     for (size_t b = job->from; b < job->to; b++)
-        settle_block(job->run, b);
+        finish_block(job->run, b);
 }
 
 static int push_range(struct rank_run *run, uint32_t low, uint32_t high)
@@ -158,7 +158,7 @@ static int iterate(struct rank_run *run, double loose, double *loose_out, double
     if (!run->flip.starts)
         err = run_jobs(run, push_job, run->nodes, run->threads);
     if (err == 0)
-        err = run_jobs(run, settle_job, run->block_count, run->block_count < parts ? run->block_count : parts);
+        err = run_jobs(run, finish_job, run->block_count, run->block_count < parts ? run->block_count : parts);
     if (err < 0)
         return err;
     for (size_t b = 0; b < run->block_count; b++) {

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "httpd/httpd_head.h"
 
-/* The byte that an escape at the beginning of text stands for; -1: it is none. */
+/* The byte that an escape at the beginning of text stands for; -1: it is not an escape. */
 static int escape_at(const char *text, size_t len)
 {
     if (len < 3 || text[0] != '%' || wb_hex_digit(text[1]) < 0 || wb_hex_digit(text[2]) < 0)

@@ -51,7 +51,7 @@ enum wb_fact {
     WB_FACT_TYPE,      /* uint32_t: number of the media type, in alphabetical order */
     WB_FACT_LANG,      /* uint8_t: wb_language_number() */
     WB_FACT_SIMHASH,   /* uint64_t */
-    WB_FACT_NEAR,      /* uint32_t: docid of the page that it is a near duplicate of; its own if of none */
+    WB_FACT_NEAR,      /* uint32_t: docid of the page that it is a near duplicate of; its own if of no page */
     WB_FACT_VERSIONS,  /* uint32_t: versions that can be read */
     WB_FACT_TITLE,     /* uint32_t: hash of the title; 0: it has none */
     WB_FACT_ALTERNATE, /* uint32_t: docid of the first page that has the same text in another language; or its own */

@@ -3,7 +3,7 @@
  *
  *   free batches -> loader -> full batches -> workers -> full inverters -> flusher -> empty inverters -> workers
  *
- * The number of batches and inverters is fixed, which bounds the memory: whoever is ahead waits. The first error
+ * The number of batches and inverters is fixed, which bounds the memory: a thread that is ahead waits. The first error
  * of any thread stops all of them; it is the one that is reported.
  */
 #include "index/pipeline.h"

@@ -30,7 +30,7 @@ struct wb_roster_url {
     int64_t changed_ms;
     uint64_t simhash;
     uint32_t page; /* index of pages; WB_DOCID_NONE if it has none */
-    uint32_t near; /* the number of the page that it is a near duplicate of; its own if of none */
+    uint32_t near; /* the number of the page that it is a near duplicate of; its own if of no page */
     uint32_t site;
     uint16_t depth;
 };

@@ -48,7 +48,7 @@ int wb_import_itself_yields(struct wb_importer *importer, const struct wb_page *
     if (is <= 0)
         return is;
     is = latest_is_itself(importer, page->id, &time_ms);
-    /* Whoever reads a damaged page reports it. */
+    /* The reader of a damaged page reports it. */
     if (is < 0)
         return is == WB_E_NOTFOUND || is == WB_E_CORRUPT || is == WB_E_DOWN ? 0 : is;
     return is == 0 && time_ms <= page->time_ms;

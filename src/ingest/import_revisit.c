@@ -5,7 +5,7 @@
  *
  *   the original has the same URL               the store finds it, at once or when it arrives
  *   another URL, and it is in the store         it is stored under the revisit's URL as well
- *   another URL, and it arrives later           the revisit waits in the store; whoever puts the original copies it
+ *   another URL, and it arrives later           the revisit waits in the store; the put of the original copies it
  *
  * The original is known by its digest, unless the record is about an answer without a body ("304 Not Modified", for
  * which Heritrix writes the digest of nothing): then by the date that the record names, or it is what was there just
@@ -178,25 +178,25 @@ static int find_original(struct wb_importer *importer, const struct wb_store_rev
 static int remember(struct wb_importer *importer, const struct wb_store_revisit *revisit)
 {
     struct wb_store_revisit late = *revisit;
-    int err = wb_arena_copy(&importer->unsettled_text, revisit->url, &late.url);
+    int err = wb_arena_copy(&importer->not_found_text, revisit->url, &late.url);
 
     late.site = WB_SLICE_EMPTY;
     importer->waiting = true;
-    return err < 0 ? err : wb_vec_push(&importer->unsettled, late);
+    return err < 0 ? err : wb_vec_push(&importer->not_found, late);
 }
 
-int wb_import_revisit_settle(struct wb_importer *importer)
+int wb_import_revisit_retry(struct wb_importer *importer)
 {
     struct wb_page page;
     int err = 0;
 
-    for (size_t i = 0; err == 0 && i < importer->unsettled.count; i++) {
-        const struct wb_store_revisit *revisit = &importer->unsettled.items[i];
+    for (size_t i = 0; err == 0 && i < importer->not_found.count; i++) {
+        const struct wb_store_revisit *revisit = &importer->not_found.items[i];
         int found = find_original(importer, revisit, &page);
         err = unless_down(found > 0 ? put_copy(importer, revisit, &page, NULL) : found);
     }
-    wb_vec_clear(&importer->unsettled);
-    wb_arena_clear(&importer->unsettled_text);
+    wb_vec_clear(&importer->not_found);
+    wb_arena_clear(&importer->not_found_text);
     return err;
 }
 

@@ -16,6 +16,6 @@ int wb_import_revisit_feed(struct wb_importer *importer, const struct wb_page *p
  * Everything was committed: looks once more for the originals that were not found since the commit before. Copies that
  * it puts wait for the next commit.
  */
-int wb_import_revisit_settle(struct wb_importer *importer);
+int wb_import_revisit_retry(struct wb_importer *importer);
 
 #endif

@@ -86,7 +86,7 @@ int wb_importer_commit(struct wb_importer *importer)
     if (err < 0)
         return err;
     importer->uncommitted = 0;
-    return wb_import_revisit_settle(importer);
+    return wb_import_revisit_retry(importer);
 }
 
 int wb_importer_finish(struct wb_importer *importer)
@@ -120,9 +120,9 @@ void wb_importer_release(struct wb_importer *importer)
 {
     wb_buf_release(&importer->body);
     wb_vec_release(&importer->matching);
-    wb_vec_release(&importer->unsettled);
+    wb_vec_release(&importer->not_found);
     wb_arena_release(&importer->matching_text);
-    wb_arena_release(&importer->unsettled_text);
+    wb_arena_release(&importer->not_found_text);
     wb_url_release(&importer->url);
     wb_buf_release(&importer->key);
     wb_import_journal_close(importer->journal);

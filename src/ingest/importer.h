@@ -29,8 +29,8 @@ struct wb_importer {
      * found since the last commit. The store shows old versions only when they are committed, so these are looked up
      * once more after the next commit.
      */
-    WB_VEC(struct wb_store_revisit) matching, unsettled;
-    struct wb_arena matching_text, unsettled_text; /* their URLs */
+    WB_VEC(struct wb_store_revisit) matching, not_found;
+    struct wb_arena matching_text, not_found_text; /* their URLs */
     struct wb_url url;        /* of a copy */
     struct wb_buf key;
 };
@@ -54,9 +54,9 @@ int wb_importer_sift(struct wb_importer *importer, struct wb_import_item *list);
 int wb_importer_take(struct wb_importer *importer, const struct wb_import_item *item);
 
 /*
- * Makes everything that was taken durable, first in the journal, then in the store. So whoever finds a page in the
- * store finds it in the journal too, as long as the journal's files live: `update` relies on this. If the process is
- * killed between the two, the journal knows pages that the store does not have; the next update finds that out, and
+ * Makes everything that was taken durable, first in the journal, then in the store. So a process that finds a page in
+ * the store finds it in the journal too, as long as the journal's files live: `update` relies on this. If the process
+ * is killed between the two, the journal knows pages that the store does not have; the next update finds that out, and
  * importing the same files again puts it right.
  *
  * Afterwards `uncommitted` may be above 0 again: copies for revisits whose original was found only now.

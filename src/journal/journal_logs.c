@@ -18,7 +18,7 @@ _Static_assert(NEWEST_BYTES > (int)WB_JOURNAL_FILE_HEAD_BYTES, "an empty log is 
 
 /* ---- listing ---------------------------------------------------------------------------------- */
 
-/* A log that vanished or whose head is damaged is listed with end 0: whoever reads it reports the damage. */
+/* A log that vanished or whose head is damaged is listed with end 0: its reader reports the damage. */
 static int look_at_log(const char *journal, struct wb_journal_log *log)
 {
     struct wb_journal_file file = WB_JOURNAL_FILE_INIT;

@@ -60,7 +60,9 @@ static void skip_comment(struct wb_script *s)
     s->at = !end ? s->end : s->at[1] == '/' ? end : end + 2;
 }
 
-/* A regular expression ends at a slash that is not inside [...]; a line end shows that it was none. */
+/*
+ * A regular expression ends at a slash that is not inside [...]; a line end shows that it was not a regular expression.
+ */
 static void skip_expression(struct wb_script *s)
 {
     bool in_class = false;

@@ -23,6 +23,7 @@
 #include "os/folder.h"
 #include "os/path.h"
 #include "os/random.h"
+#include "store/batch/batched.h"
 #include "store/inside.h"
 #include "move/mover.h"
 

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "move/move.h"
 #include "os/path.h"
+#include "store/batch/batched.h"
 #include "store/inside.h"
 #include "move/convert.h"
 

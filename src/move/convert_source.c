@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/path.h"
+#include "store/batch/batched.h"
 #include "store/inside.h"
 #include "move/convert.h"
 

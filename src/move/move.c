@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "move/compact.h"
 #include "move/rebalance.h"
+#include "store/batch/batched.h"
 #include "store/inside.h"
 
 /* ---- compaction ------------------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #define WB_MOVE_TRANSFER_H
 
 #include "move/move.h"
+#include "store/batch/batched.h"
 #include "store/inside.h"
 
 enum { WB_TRANSFER_COMMIT_PAGES = 50000 }; /* after so many, pages are committed */

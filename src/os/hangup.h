@@ -1,4 +1,4 @@
-/* hangup.h - SIGHUP as a count: whoever has files open that may be replaced looks whether it has grown. */
+/* hangup.h - SIGHUP as a count: code whose open files may be replaced looks whether it has grown. */
 #ifndef WB_OS_HANGUP_H
 #define WB_OS_HANGUP_H
 

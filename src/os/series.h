@@ -11,10 +11,10 @@
  *   by an open handle   a shared lock on the byte of its number in root/lock. It ends with the process
  *   by a name           an empty file hold-NAME in it. It stays until it is released
  *
- * A writer takes the byte exclusively, looks for names, and renames the directory in one step. Whoever wants to hold it
- * takes the shared lock first and looks for the directory afterwards. So a directory is either held or gone, whatever
- * dies in between. The editions of webdb and the generations of the index are series. This file knows nothing about
- * what is in a directory; there are only files in it.
+ * A writer takes the byte exclusively, looks for names, and renames the directory in one step. A process that wants to
+ * hold it takes the shared lock first and looks for the directory afterwards. So a directory is either held or gone,
+ * whatever dies in between. The editions of webdb and the generations of the index are series. This file knows nothing
+ * about what is in a directory; there are only files in it.
  */
 #ifndef WB_OS_SERIES_H
 #define WB_OS_SERIES_H

@@ -40,7 +40,7 @@ struct wb_page {
     uint32_t lifetime_count; /* how many of these days are left */
     uint16_t status;
     uint8_t kind;            /* enum wb_page_kind */
-    bool truncated;          /* the body was cut short, by whoever fetched it or by our own limit */
+    bool truncated;          /* the body was cut short, by another crawler or by our own limit */
     bool digested;           /* md5 and sha1 have been computed */
     bool has_payload_sha1;   /* the archive gave a digest of the payload as it was coded, which sha1 is not */
     uint8_t md5[WB_MD5_BYTES];

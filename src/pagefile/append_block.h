@@ -5,7 +5,7 @@
 #ifndef WB_PAGEFILE_APPEND_BLOCK_H
 #define WB_PAGEFILE_APPEND_BLOCK_H
 
-#include "pagefile/pagefile.h"
+#include "pagefile/pagefile_files.h"
 
 /* A page of the block. */
 struct wb_append_page {

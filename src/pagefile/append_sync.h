@@ -4,7 +4,7 @@
 #ifndef WB_PAGEFILE_APPEND_SYNC_H
 #define WB_PAGEFILE_APPEND_SYNC_H
 
-#include "pagefile/pagefile.h"
+#include "pagefile/pagefile_files.h"
 
 /* A file that is synced. */
 struct wb_append_sync_job {

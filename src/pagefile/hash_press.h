@@ -23,7 +23,7 @@
 
 #include "base/arena.h"
 #include "pagefile/bucket.h"
-#include "pagefile/pagefile.h"
+#include "pagefile/pagefile_files.h"
 
 struct wb_hash_press_own;
 

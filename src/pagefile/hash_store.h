@@ -38,7 +38,7 @@
 
 #include "base/arena.h"
 #include "pagefile/bucket.h"
-#include "pagefile/pagefile.h"
+#include "pagefile/pagefile_files.h"
 
 /* The bucket files of one state of the catalog. */
 struct wb_hash_files {

@@ -19,7 +19,7 @@
 #ifndef WB_PAGEFILE_HASHED_LOG_H
 #define WB_PAGEFILE_HASHED_LOG_H
 
-#include "pagefile/pagefile.h"
+#include "pagefile/pagefile_files.h"
 
 enum { WB_HASHED_LOG_BITS = 4 }; /* by which a range is divided */
 

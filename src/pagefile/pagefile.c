@@ -2,7 +2,7 @@
  * pagefile.c - the files of an open repository: which organisation they have, reading through the catalog, and the
  * records of a writer until they are committed.
  */
-#include "pagefile/pagefile.h"
+#include "pagefile/pagefile_files.h"
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/limits.h"

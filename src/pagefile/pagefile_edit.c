@@ -3,7 +3,7 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "pagefile/pagefile.h"
+#include "pagefile/pagefile_files.h"
 
 int wb_pagefile_edit_begin(struct wb_pagefile *files, struct wb_catalog_txn *txn, struct wb_catalog_summary *summary,
                            struct wb_pagefile_edit *edit)

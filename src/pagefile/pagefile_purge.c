@@ -2,7 +2,7 @@
  * pagefile_purge.c - deletes files that were replaced, once no reader needs them any more.
  */
 #include "base/check.h"
-#include "pagefile/pagefile.h"
+#include "pagefile/pagefile_files.h"
 
 /* A transaction that deletes replaced files. If there are more than fit here, the next purge deletes the rest. */
 struct purge_work {

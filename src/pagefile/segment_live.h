@@ -2,7 +2,7 @@
 #ifndef WB_PAGEFILE_SEGMENT_LIVE_H
 #define WB_PAGEFILE_SEGMENT_LIVE_H
 
-#include "pagefile/pagefile.h"
+#include "pagefile/pagefile_files.h"
 
 /* A damaged part of a segment file: from a block that cannot be read to the next one that can. */
 struct wb_segment_damage {

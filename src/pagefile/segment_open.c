@@ -6,7 +6,7 @@
  */
 #include "base/check.h"
 #include "base/kept.h"
-#include "pagefile/pagefile.h"
+#include "pagefile/pagefile_files.h"
 #include "pagefile/segment_tail.h"
 
 enum { MISSES = 16 }; /* so many files are opened between two looks at those that are open */

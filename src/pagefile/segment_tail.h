@@ -10,7 +10,7 @@
 #ifndef WB_PAGEFILE_SEGMENT_TAIL_H
 #define WB_PAGEFILE_SEGMENT_TAIL_H
 
-#include "pagefile/pagefile.h"
+#include "pagefile/pagefile_files.h"
 
 /* Reads the record of a place. files->reader must be awake. */
 int wb_segment_read_place(struct wb_pagefile *files, struct wb_pageid id, const struct wb_catalog_place *place,

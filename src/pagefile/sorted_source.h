@@ -9,7 +9,7 @@
 #ifndef WB_PAGEFILE_SORTED_SOURCE_H
 #define WB_PAGEFILE_SORTED_SOURCE_H
 
-#include "pagefile/pagefile.h"
+#include "pagefile/pagefile_files.h"
 
 /* A page that the scan is to return. */
 struct wb_sorted_item {

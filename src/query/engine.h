@@ -234,7 +234,7 @@ struct wb_qplan {
     WB_VEC(void *) memory;     /* of leaves, to be freed */
     bool with_status;          /* the query has status:, so that pages of any status are found */
     bool dup_no;
-    uint32_t typed;            /* the page whose URL the query is, which comes first; WB_DOCID_NONE: it is none */
+    uint32_t typed;            /* the page whose URL the query is, which comes first; WB_DOCID_NONE: it is not a URL */
     bool any_of_words;         /* it asks for any of some words, and besides only for what has no score: */
     struct wb_qnode **filters;
     size_t filter_count;

@@ -136,7 +136,7 @@ static int column_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, str
         return number_leaf(plan, ask, column->numbers, ask->op, ask->number, node_out);
     if (!column->words) {
         if (!wb_slice_to_double(ask->text, &number))
-            return wb_fail(WB_E_INVALID, "the column %s has numbers, and %.*s is none", column->name,
+            return wb_fail(WB_E_INVALID, "the column %s has numbers, and %.*s is not a number", column->name,
                            WB_SLICE_ARG(ask->text));
         return number_leaf(plan, ask, column->numbers, WB_ASK_EQ, number, node_out);
     }

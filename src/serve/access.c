@@ -2,6 +2,7 @@
  * access.c - who may do what. Reading is open as long as only this machine can connect, or --public was given;
  * everything else needs a token in the field Authorization. Tokens are compared in constant time.
  */
+#include "base/check.h"
 #include "base/codec.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -38,6 +39,7 @@ static struct wb_slice bearer_of(const struct wb_http_request *request)
 static const struct wb_serve_provider *find_provider(const struct wb_server *server, struct wb_slice token,
                                                      bool *operator_out)
 {
+    WB_CHECK(server->magic == WB_SERVER_MAGIC);
     const struct wb_serve_options *o = server->options;
     const struct wb_serve_provider *found = NULL;
 
@@ -101,6 +103,7 @@ bool wb_access_has_token(const struct wb_server *server, const struct wb_http_re
 
 unsigned wb_access_check(const struct wb_server *server, const struct wb_http_request *request, enum wb_access access)
 {
+    WB_CHECK(access <= WB_ACCESS_OPERATOR);
     bool is_operator;
     bool is_provider = wb_access_provider(server, request, &is_operator) != NULL;
 
@@ -116,6 +119,7 @@ unsigned wb_access_check(const struct wb_server *server, const struct wb_http_re
 
 static int use(struct wb_server *server, struct wb_slice token, const char *where)
 {
+    WB_CHECK(!server->token[0]);
     if (token.len < TOKEN_MIN || token.len > WB_SERVE_TOKEN_MAX)
         return wb_fail(WB_E_INVALID, "%s: a token has %d to %d characters", where, TOKEN_MIN, WB_SERVE_TOKEN_MAX);
     memcpy(server->token, token.ptr, token.len);
@@ -162,6 +166,8 @@ int wb_access_init(struct wb_server *server)
 {
     struct wb_buf text = WB_BUF_INIT;
 
+    WB_CHECK(server->magic == WB_SERVER_MAGIC);
+    WB_CHECK(server->httpd);
     server->reading_is_open = server->options->open || wb_httpd_is_loopback(server->httpd);
     if (server->options->token.len)
         return use(server, server->options->token, "--token");

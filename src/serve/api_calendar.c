@@ -9,6 +9,7 @@
  * has the captures of that time instead of the spans: {"list":[{"time":...,"status":200,"kind":"new",
  * "version":3,"length":123,"before":null}],"next":null}. "before" is the capture before, if it is of another version.
  */
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "serve/sightings.h"
@@ -99,11 +100,13 @@ static void add_list(struct calendar *c, struct wb_json *j)
     size_t first = wb_sightings_from(&c->captures, c->from_ms), count = c->captures.count;
     size_t at = c->after < count - first ? first + (size_t)c->after : count;
     size_t end = c->limit < count - at ? at + (size_t)c->limit : count;
+    WB_CHECK(first <= at && at <= end && end <= count);
 
     wb_json_key(j, "list");
     wb_json_array(j);
     for (; at < end && c->captures.items[at].time_ms <= c->to_ms; at++) {
         const struct wb_sighting *capture = &c->captures.items[at];
+        WB_CHECK(capture->version < c->timeline.count);
         const struct wb_store_version *version = &c->timeline.versions[capture->version];
         wb_json_object(j);
         wb_json_field_time(j, "time", capture->time_ms);
@@ -146,6 +149,7 @@ static int write_answer(struct calendar *c)
 
 void wb_handle_calendar(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     struct calendar c = {.call = call};
     int err = read_params(&c);
 

@@ -9,6 +9,7 @@
  * A small answer is made at once. A large one is made piece by piece, as the client takes it; it keeps its generation
  * open for that long.
  */
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -30,6 +31,7 @@ enum { PIECE = 256 << 10, PIECE_URLS = 1000 };
 
 static void job_free(struct cdx_job *job)
 {
+    WB_CHECK(job->magic == CDX_JOB_MAGIC);
     cdx_query_release(&job->query);
     cdx_walk_release(&job->walk);
     cdx_rows_release(&job->rows);
@@ -43,6 +45,7 @@ static void job_free(struct cdx_job *job)
     wb_buf_release(&job->resume);
     wb_buf_release(&job->origin);
     wb_buf_release(&job->last_time);
+    job->magic = 0;
     wb_free(job);
 }
 
@@ -72,6 +75,7 @@ static int begins_time(struct cdx_job *job, const struct cdx_row *row)
 /* Returns 1 if the row is the first of a run, 0 if not, or an error. */
 static int begins_run(struct cdx_job *job, const struct cdx_row *row)
 {
+    WB_CHECK(job->query.collapse_count <= CDX_COLLAPSES_MAX);
     const struct cdx_query *q = &job->query;
     bool same = job->has_last && q->collapse_count > 0;
     int err = begins_time(job, row);
@@ -95,6 +99,9 @@ static bool is_before(struct cdx_job *job, const struct cdx_row *row)
 {
     const struct cdx_query *q = &job->query;
 
+    /* Rows come in the order of time, or backwards, unless they come in that of nearness. */
+    WB_CHECK(job->same == 0 || q->sort == CDX_CLOSEST ||
+             (job->walk.reverse ? row->time_ms <= job->same_ms : row->time_ms >= job->same_ms));
     job->same = job->same && job->same_ms == row->time_ms ? job->same + 1 : 1;
     job->same_ms = row->time_ms;
     if (q->after_key.len == 0 || !wb_slice_equal(row->field[CDX_URLKEY], wb_buf_slice(&q->after_key)))
@@ -119,6 +126,7 @@ static int set_resume(struct cdx_job *job, const struct cdx_row *row)
 
 static int keep_line(struct cdx_job *job, const struct cdx_row *row)
 {
+    WB_CHECK(job->lines.count + 1 == job->written);
     struct wb_buf line = WB_BUF_INIT;
     int err = cdx_add_line(job, row, &line);
 
@@ -131,6 +139,8 @@ static int keep_line(struct cdx_job *job, const struct cdx_row *row)
 
 static int add_row(struct cdx_job *job, const struct cdx_row *row, struct wb_buf *out)
 {
+    WB_CHECK(!job->over);
+    WB_CHECK(job->written <= job->query.limit);
     const struct cdx_query *q = &job->query;
 
     if (is_before(job, row))
@@ -179,6 +189,7 @@ static int say_missing(struct wb_call *call, const struct cdx_job *job)
 {
     char number[24];
 
+    WB_CHECK(!call->reply->source); /* the head has not left */
     if (job->rows.left_out == 0)
         return 0;
     if (job->written == 0)
@@ -216,6 +227,8 @@ static int cut_to_last(struct cdx_job *job)
 {
     size_t kept = 0;
 
+    WB_CHECK(job->query.last);
+    WB_CHECK(!job->has_last && job->written == 0);
     for (size_t i = 0; i < job->rows.rows.count; i++) {
         int first = begins_run(job, &job->rows.rows.items[i]);
         if (first < 0)
@@ -329,6 +342,8 @@ static int answer_exact(struct wb_call *call, struct cdx_job *job)
 /* Writes lines until there are enough for a piece, or all. */
 static int write_piece(struct cdx_job *job, struct wb_store *store, struct wb_buf *out)
 {
+    WB_CHECK(job->magic == CDX_JOB_MAGIC);
+    WB_CHECK(!job->over);
     int err = job->begun ? 0 : cdx_add_head(job, out);
 
     job->begun = true;
@@ -350,7 +365,11 @@ static int write_piece(struct cdx_job *job, struct wb_store *store, struct wb_bu
 static int next_piece(void *source, void *worker, struct wb_buf *out, unsigned *wait_ms_out)
 {
     struct cdx_job *job = source;
+    struct wb_serve_worker *at_work = worker;
 
+    WB_CHECK(job->magic == CDX_JOB_MAGIC && job->own && (job->first.len == 0 || !job->over) && out->len == 0);
+    WB_CHECK(at_work->magic == WB_SERVE_WORKER_MAGIC);
+    WB_CHECK(pthread_equal(at_work->thread, pthread_self()));
     (void)wait_ms_out;
     if (job->first.len) {
         wb_buf_release(out);
@@ -359,7 +378,7 @@ static int next_piece(void *source, void *worker, struct wb_buf *out, unsigned *
     }
     if (job->over)
         return WB_HTTP_END;
-    int err = write_piece(job, ((struct wb_serve_worker *)worker)->store, out);
+    int err = write_piece(job, at_work->store, out);
     return err < 0 ? err : WB_HTTP_MORE;
 }
 
@@ -372,6 +391,7 @@ static const struct wb_http_source cdx_source = {next_piece, close_source};
 
 static uint64_t pages_of(const struct cdx_job *job, uint64_t urls)
 {
+    WB_CHECK(job->query.page_size > 0);
     return (urls + job->query.page_size - 1) / job->query.page_size;
 }
 
@@ -393,6 +413,8 @@ static int answer_pages(struct wb_call *call, const struct cdx_job *job, uint64_
 
 static int begin_walk(struct cdx_job *job, struct wb_index *index)
 {
+    WB_CHECK(!job->begun);
+    WB_CHECK(job->written == 0);
     const struct cdx_query *q = &job->query;
 
     cdx_walk_release(&job->walk);
@@ -407,6 +429,9 @@ static int begin_walk(struct cdx_job *job, struct wb_index *index)
 /* An answer that does not fit into one piece needs a generation that does not change under it. */
 static int keep_generation(struct wb_call *call, struct cdx_job *job)
 {
+    WB_CHECK(!job->own);
+    WB_CHECK(job->begun);
+    WB_CHECK(!job->over);
     int err = wb_index_open(call->server->options->dir, &job->own);
 
     if (err == 0 && wb_index_info(job->own)->generation == call->worker->generation) {
@@ -447,6 +472,8 @@ static int answer_many(struct wb_call *call, struct cdx_job *job)
     if (err < 0)
         return err;
     job->first = wb_buf_take(&call->reply->body); /* a reply has a body or a source */
+    WB_CHECK(!call->reply->source);
+    WB_CHECK(call->reply->body.len == 0);
     call->reply->source = &cdx_source;
     call->reply->source_context = job;
     return 1;
@@ -465,9 +492,14 @@ static const char *type_of(const struct cdx_query *q)
 
 void wb_handle_cdx(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     struct cdx_job *job = wb_alloc_zero(1, sizeof(*job));
-    int err = job ? cdx_query_read(call, &job->query) : WB_E_NOMEM;
+    int err = job ? 0 : WB_E_NOMEM;
 
+    if (err == 0) {
+        job->magic = CDX_JOB_MAGIC;
+        err = cdx_query_read(call, &job->query);
+    }
     if (err == 0)
         wb_call_type(call, type_of(&job->query));
     if (err == 0 && job->query.match == CDX_EXACT && job->query.show_pages)

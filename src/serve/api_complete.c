@@ -6,6 +6,7 @@
  *
  * Nothing of what is asked is kept.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "serve/server.h"
 
@@ -16,6 +17,7 @@ static void add_completion(struct wb_json *j, const struct wb_found_completion *
     static const char *const kinds[] = {
         [WB_COMPLETION_TITLE] = "title", [WB_COMPLETION_WORD] = "word", [WB_COMPLETION_WORDS] = "words"};
 
+    WB_CHECK((size_t)completion->kind < sizeof kinds / sizeof *kinds);
     wb_json_object(j);
     wb_json_field_slice(j, "text", completion->text);
     wb_json_field_str(j, "kind", kinds[completion->kind]);
@@ -59,6 +61,7 @@ static void send_completions(struct wb_call *call, struct wb_slice typed, const 
 
 void wb_handle_complete(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     struct wb_completions_found found = {.count = 0};
     struct wb_searcher *searcher = NULL;
     struct wb_slice typed, format = wb_call_param(call, "format");

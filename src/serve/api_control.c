@@ -13,6 +13,7 @@
  *
  * 404: no crawl is running, or none has that site; nothing is barred that could be allowed again.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "os/clock.h"
 #include "serve/orders.h"
@@ -72,6 +73,8 @@ static void note(struct wb_call *call, const char *what, const char *subject, in
                              .subject = wb_slice_str(subject ? subject : ""),
                              .ok = err == 0};
 
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
+    WB_CHECK(what[0]);
     wb_error_save(err, &failed); /* noting must not change the message for the caller */
     const char *message = err == 0 ? said : wb_error_message();
     order.said = wb_slice_str(message[0] ? message : wb_error_words(err));
@@ -88,6 +91,7 @@ static int read_command(struct wb_call *call, const json_t *body, struct wb_cont
     static const enum wb_control_verb verbs[] = {WB_CONTROL_PAUSE, WB_CONTROL_RESUME, WB_CONTROL_STOP,
                                                  WB_CONTROL_DELAY};
     size_t skip = sizeof "/api/control/" - 1;
+    WB_CHECK(call->request->path.len >= skip);
     struct wb_slice word = wb_slice(call->request->path.ptr + skip, call->request->path.len - skip);
     int err = 0;
 
@@ -144,6 +148,7 @@ void wb_handle_control(struct wb_call *call)
     char said[80] = "";
     json_t *body = NULL;
 
+    WB_CHECK(wb_call_is_fresh(call));
     int err = read_body(call, &body);
     if (err == 0)
         err = read_command(call, body, &command);
@@ -165,6 +170,7 @@ void wb_handle_control(struct wb_call *call)
 
 void wb_handle_expunge(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     struct wb_update_options options = {.dir = call->server->options->dir};
     struct wb_expunge_stat stat = {0};
     const char *what = NULL;
@@ -198,11 +204,12 @@ void wb_handle_expunge(struct wb_call *call)
 
 /* ---- the token --------------------------------------------------------------------------------------------------- */
 
-/* Whoever gets here has it. */
+/* A client that gets here has it. */
 void wb_handle_token(struct wb_call *call)
 {
     struct wb_json j;
 
+    WB_CHECK(wb_call_is_fresh(call));
     wb_call_json(call, &j);
     wb_json_field_bool(&j, "ok", true);
     wb_call_json_end(call, &j, 0);

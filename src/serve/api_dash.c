@@ -7,6 +7,7 @@
  *
  * since: only samples after this time, in milliseconds since 1970. Unknown numbers are null.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "serve/dash_state.h"
 
@@ -189,6 +190,7 @@ void wb_handle_dash_data(struct wb_call *call)
     struct wb_json j;
     uint64_t since;
 
+    WB_CHECK(wb_call_is_fresh(call));
     int err = wb_call_number(call, "since", 0, INT64_MAX, &since);
     if (err < 0) {
         wb_call_fail(call, err);

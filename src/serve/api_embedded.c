@@ -7,10 +7,12 @@
  * "seconds": from the page to the file. A file that is missing has neither time, seconds nor status. "in" is the style
  * sheet that names it.
  */
+#include "base/check.h"
 #include "serve/embedded.h"
 
 static void add_file(struct wb_json *j, const struct wb_embedded *e, const struct wb_embedded_file *file)
 {
+    WB_CHECK(file->sheet == SIZE_MAX || file->sheet < (size_t)(file - e->files.items)); /* it was named before */
     wb_json_object(j);
     wb_json_field_slice(j, "url", file->url);
     wb_json_field_str(j, "kind", wb_embedded_kind(file));
@@ -31,6 +33,7 @@ static void add_file(struct wb_json *j, const struct wb_embedded *e, const struc
 
 void wb_handle_embedded(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     struct wb_embedded e;
     struct wb_json j;
     int err = wb_embedded_read(call, &e);

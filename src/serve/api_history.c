@@ -6,6 +6,7 @@
  *
  * Times are milliseconds since 1970, step is in seconds. null: nobody watched then, or the number was not known.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "serve/dash_past.h"
 
@@ -67,6 +68,7 @@ static void add_metric(struct wb_json *j, const struct wb_dash_past *past, enum 
 
 static void answer(struct wb_call *call, const struct wb_dash_past *past, const struct metric_set *set)
 {
+    WB_CHECK((int64_t)past->count * past->range.step_s == past->range.to_s - past->range.from_s);
     const struct wb_dash_past_range *range = &past->range;
     struct wb_json j;
 
@@ -99,6 +101,7 @@ void wb_handle_history(struct wb_call *call)
     struct wb_dash_past_range range;
     struct metric_set set;
 
+    WB_CHECK(wb_call_is_fresh(call));
     int err = read_metrics(call, &set);
     if (err == 0)
         err = wb_dash_past_params(call, STEPS_WANTED, &range, &choice);

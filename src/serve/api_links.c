@@ -6,6 +6,7 @@
  *
  * Links are paged: next is the value of `after` (or `offset`) for the next part, null at the end.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "serve/server.h"
 
@@ -22,6 +23,7 @@ static int add_link(void *context, const struct wb_link_row *row)
     struct link_list *list = context;
     uint64_t at = list->at++;
 
+    WB_CHECK(!list->more); /* that has ended the walk */
     if (at < list->after)
         return 0;
     if (at >= list->after + list->limit) {
@@ -49,6 +51,7 @@ static int read_direction(struct wb_call *call, enum wb_webdb_direction *directi
 
 void wb_handle_links(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     const char *from = wb_http_param(call->request, "offset").ptr ? "offset" : "after";
     struct wb_searcher *searcher = NULL;
     enum wb_webdb_direction direction = WB_ARCS_IN;
@@ -87,6 +90,7 @@ void wb_handle_links(struct wb_call *call)
 
 static int add_similar(struct wb_searcher *searcher, struct wb_json *j, uint32_t docid, uint64_t limit)
 {
+    WB_CHECK(limit <= SIMILAR_MAX);
     struct wb_similar_page pages[SIMILAR_MAX];
     struct wb_index *index = wb_searcher_index(searcher);
     struct wb_slice text;
@@ -116,6 +120,7 @@ void wb_handle_similar(struct wb_call *call)
     uint32_t docid;
     struct wb_json j;
 
+    WB_CHECK(wb_call_is_fresh(call));
     int err = wb_call_required(call, "url", &url);
     if (err == 0)
         err = wb_call_number(call, "limit", SIMILAR_DEFAULT, SIMILAR_MAX, &limit);

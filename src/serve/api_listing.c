@@ -5,6 +5,7 @@
  *   {"url":..., "urls":N, "rows":[{"url":...,"captures":3,"versions":2,"first":TIME,"last":TIME,"status":200,
  *    "type":"text/html"}], "looked_at":N, "next":null}
  */
+#include "base/check.h"
 #include "serve/listing.h"
 
 static void add_row(struct wb_json *j, const struct wb_listing_row *row)
@@ -22,6 +23,7 @@ static void add_row(struct wb_json *j, const struct wb_listing_row *row)
 
 void wb_handle_listing(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     struct wb_listing l;
     struct wb_json j;
     int err = wb_listing_read(call, &l);

@@ -5,6 +5,7 @@
  *   GET /api/versions?url=[&limit=][&after=]      {"url":...,"versions":[what `webbase versions --json` prints],
  *                                                  "gone":null,"next":null}
  */
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "serve/server.h"
@@ -33,6 +34,7 @@ static int read_when(struct wb_call *call, struct wb_slice snapshot, struct wb_s
 
 void wb_handle_page(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     struct wb_slice url, snapshot = wb_http_param(call->request, "snapshot");
     struct wb_buf mem = WB_BUF_INIT, public = WB_BUF_INIT;
     struct wb_store_when when;
@@ -72,6 +74,7 @@ struct version_range {
 static int add_versions(struct wb_call *call, struct wb_json *j, struct wb_pageid id, struct wb_slice url,
                         const struct version_range *range)
 {
+    WB_CHECK(range->after <= UINT32_MAX && range->limit <= VERSIONS_MAX); /* their sum is a number */
     struct wb_store_timeline timeline = {0};
     struct wb_buf mem = WB_BUF_INIT, public = WB_BUF_INIT;
     struct wb_page page;
@@ -116,6 +119,7 @@ void wb_handle_versions(struct wb_call *call)
     struct wb_json j;
     int got = 0;
 
+    WB_CHECK(wb_call_is_fresh(call));
     int err = wb_call_required(call, "url", &url);
     if (err == 0)
         err = wb_which_page(url, &id);
@@ -126,6 +130,7 @@ void wb_handle_versions(struct wb_call *call)
     for (int i = 0; err == 0 && got == 0 && i < TRIES; i++) {
         wb_buf_clear(&call->reply->body);
         wb_buf_clear(&call->reply->fields);
+        call->body = WB_CALL_NOTHING;
         wb_call_json(call, &j);
         wb_json_field_slice(&j, "url", url);
         got = add_versions(call, &j, id, url, &range);

@@ -9,6 +9,7 @@
  * Each token has a bucket of requests, which fills again as time passes. The loop of httpd looks at it before the body
  * of a request is read. No other thread does, so it has no lock.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "cycle/cycle.h"
@@ -34,7 +35,12 @@ struct push_bucket {
     int64_t at_ns;   /* when that was so */
 };
 
+#define PUSH_GATE_MAGIC 0x57425047u
+
 struct wb_push_gate {
+    uint32_t magic;   /* PUSH_GATE_MAGIC from new to free */
+    bool used;
+    pthread_t thread; /* that has used it first: the loop of httpd */
     size_t count;
     struct push_bucket buckets[]; /* of the operator, then of each provider */
 };
@@ -46,6 +52,7 @@ int wb_push_gate_new(size_t provider_count, struct wb_push_gate **gate_out)
     *gate_out = gate;
     if (!gate)
         return WB_E_NOMEM;
+    gate->magic = PUSH_GATE_MAGIC;
     gate->count = provider_count + 1;
     for (size_t i = 0; i < gate->count; i++)
         gate->buckets[i] = (struct push_bucket){REQUESTS_PER_MINUTE, wb_clock_mono_ns()};
@@ -54,7 +61,21 @@ int wb_push_gate_new(size_t provider_count, struct wb_push_gate **gate_out)
 
 void wb_push_gate_free(struct wb_push_gate *gate)
 {
+    if (!gate)
+        return;
+    WB_CHECK(gate->magic == PUSH_GATE_MAGIC);
+    gate->magic = 0;
     wb_free(gate);
+}
+
+/* It has no lock, so all calls come from one thread. */
+static void check_thread(struct wb_push_gate *gate)
+{
+    if (!gate->used)
+        gate->thread = pthread_self();
+    gate->used = true;
+    WB_CHECK(gate->magic == PUSH_GATE_MAGIC);
+    WB_CHECK(pthread_equal(gate->thread, pthread_self()));
 }
 
 bool wb_push_gate_open(struct wb_server *server, const struct wb_http_request *head, struct wb_http_reply *reply)
@@ -62,10 +83,13 @@ bool wb_push_gate_open(struct wb_server *server, const struct wb_http_request *h
     bool is_operator;
     const struct wb_serve_provider *provider = wb_access_provider(server, head, &is_operator);
     size_t number = is_operator || !provider ? 0 : 1 + (size_t)(provider - server->options->providers);
-    struct push_bucket *bucket = &server->push_gate->buckets[number];
-    int64_t now_ns = wb_clock_mono_ns();
 
     WB_CHECK(number < server->push_gate->count);
+    check_thread(server->push_gate);
+    struct push_bucket *bucket = &server->push_gate->buckets[number];
+    int64_t now_ns = wb_clock_mono_ns();
+    WB_CHECK(now_ns >= bucket->at_ns);
+    WB_CHECK(bucket->requests >= 0 && bucket->requests <= REQUESTS_PER_MINUTE);
     bucket->requests += (double)(now_ns - bucket->at_ns) * REQUESTS_PER_MINUTE / (double)MINUTE_NS;
     if (bucket->requests > REQUESTS_PER_MINUTE)
         bucket->requests = REQUESTS_PER_MINUTE;
@@ -115,6 +139,8 @@ static void write_result(struct wb_call *call, const struct wb_push_list *list, 
 {
     struct wb_json j;
 
+    WB_CHECK(stat->changed + stat->gone == list->urls.count);
+    WB_CHECK(stat->pages == list->pages.count);
     wb_call_json(call, &j);
     wb_json_field_u64(&j, "accepted", list->urls.count + list->pages.count);
     wb_json_field_u64(&j, "changed", stat->changed);
@@ -136,6 +162,7 @@ static void refuse(struct wb_call *call, int err)
 /* What an operator announces by hand is an order like others; whole pages come from programs. */
 static void note_order(struct wb_call *call, const struct wb_push_list *list, int err, const struct wb_push_stat *stat)
 {
+    WB_CHECK(list->urls.count > 0);
     char said[WB_ERROR_MESSAGE_MAX];
     struct wb_order order = {.time_ms = wb_clock_wall_ms(),
                              .what = WB_SLICE_LIT("push"),
@@ -153,6 +180,7 @@ static void note_order(struct wb_call *call, const struct wb_push_list *list, in
 
 void wb_handle_push(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     char name[PROVIDER_MAX];
     bool is_operator;
     const struct wb_serve_provider *provider = wb_access_provider(call->server, call->request, &is_operator);

@@ -5,6 +5,7 @@
  *
  * The fields are those of `webbase search --json`. cut: the time ran out, and this is what was found until then.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "os/clock.h"
 #include "serve/server.h"
@@ -25,6 +26,7 @@ static int read_facets(const struct wb_http_request *request, unsigned *facets_o
 
 int wb_call_search(struct wb_call *call, struct wb_searcher *searcher, struct wb_search_options *search)
 {
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
     struct wb_slice sort = wb_http_param(call->request, "sort");
     bool quick;
 
@@ -54,6 +56,7 @@ int wb_call_search(struct wb_call *call, struct wb_searcher *searcher, struct wb
 
 void wb_handle_search(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     int64_t began = wb_clock_mono_ns();
     struct wb_searcher *searcher = NULL;
     struct wb_search_options search;

@@ -5,6 +5,7 @@
  *   GET /api/snapshots   {"snapshots":[what `webbase snapshot list --json` prints]}
  *   GET /healthz         {"ok":true}; 503 if the repository cannot be read
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "serve/server.h"
 
@@ -13,6 +14,7 @@ void wb_handle_stat(struct wb_call *call)
     struct wb_answer_stat stat;
     struct wb_json j;
 
+    WB_CHECK(wb_call_is_fresh(call));
     int err = wb_answer_stat_read(call->server->options->dir, call->worker->store, &stat);
     if (err == 0) {
         wb_call_json(call, &j);
@@ -38,6 +40,7 @@ void wb_handle_snapshots(struct wb_call *call)
 {
     struct wb_json j;
 
+    WB_CHECK(wb_call_is_fresh(call));
     wb_call_json(call, &j);
     wb_json_key(&j, "snapshots");
     wb_json_array(&j);
@@ -51,6 +54,7 @@ void wb_handle_health(struct wb_call *call)
     struct wb_store_history history;
     struct wb_json j;
 
+    WB_CHECK(wb_call_is_fresh(call));
     int err = wb_store_history(call->worker->store, &history); /* the cheapest question to the catalog */
     if (err < 0) {
         wb_http_reply_error(call->reply, 503, "the repository cannot be read: %s", wb_error_message());

@@ -13,8 +13,10 @@
  * While a transfer of a batch design is under way, no scan can begin. A new stream is then refused (503, Retry-After).
  * One that is under way and needs another scan waits without a thread, and is cut if that takes long.
  */
+#include "base/check.h"
 #include "base/codec.h"
 #include "base/error.h"
+#include "base/locked.h"
 #include "base/mem.h"
 #include "os/clock.h"
 #include "os/random.h"
@@ -25,7 +27,10 @@
 
 enum { PIECE = 256 << 10, LATER_MS = 500, TRANSFER_MS = 10000, WORKER_BYTES = 8, DAMAGES_AT_ONCE = 64 };
 
+#define STREAM_REPLY_MAGIC 0x57425359u
+
 struct stream_reply {
+    uint32_t magic;                   /* STREAM_REPLY_MAGIC until it is closed */
     struct wb_server *server;
     struct wb_stream *stream;         /* or... */
     struct wb_deal_worker *worker;    /* ...a part of one that others share */
@@ -47,6 +52,9 @@ static struct stream_reply *named_list;
 
 static void add_named(struct stream_reply *r)
 {
+    WB_CHECK(r->magic == STREAM_REPLY_MAGIC);
+    WB_CHECK(r->name[0]);
+    WB_CHECK(!r->next);
     pthread_mutex_lock(&named_lock);
     r->next = named_list;
     named_list = r;
@@ -55,12 +63,14 @@ static void add_named(struct stream_reply *r)
 
 static void remove_named(struct stream_reply *r)
 {
+    WB_CHECK(r->magic == STREAM_REPLY_MAGIC);
+    WB_CHECK(r->name[0]);
     pthread_mutex_lock(&named_lock);
-    for (struct stream_reply **at = &named_list; *at; at = &(*at)->next)
-        if (*at == r) {
-            *at = r->next;
-            break;
-        }
+    struct stream_reply **at = &named_list;
+    while (*at && *at != r)
+        at = &(*at)->next;
+    WB_CHECK(*at == r);
+    *at = r->next;
     pthread_mutex_unlock(&named_lock);
 }
 
@@ -76,6 +86,7 @@ static int with_named(struct wb_server *server, struct wb_slice name, struct wb_
 {
     int found = 0;
 
+    WB_CHECK(server->magic == WB_SERVER_MAGIC);
     pthread_mutex_lock(&named_lock);
     for (struct stream_reply *r = named_list; r && !found; r = r->next)
         if (r->server == server && wb_slice_equal(name, wb_slice_str(r->name)) &&
@@ -89,6 +100,9 @@ static int with_named(struct wb_server *server, struct wb_slice name, struct wb_
 
 static int acknowledge_token(struct stream_reply *r, const struct acknowledgement *a)
 {
+    WB_CHECK(wb_is_locked(&named_lock)); /* so it is not closed meanwhile */
+    WB_CHECK(r->magic == STREAM_REPLY_MAGIC);
+    WB_CHECK(r->stream && !r->worker);
     return wb_stream_acknowledge_token(r->stream, a->who, a->what);
 }
 
@@ -96,6 +110,9 @@ static int acknowledge_position(struct stream_reply *r, const struct acknowledge
 {
     uint64_t position;
 
+    WB_CHECK(wb_is_locked(&named_lock)); /* so it is not closed meanwhile */
+    WB_CHECK(r->magic == STREAM_REPLY_MAGIC);
+    WB_CHECK(r->worker && !r->stream);
     if (!wb_slice_to_u64(a->what, &position))
         return wb_fail(WB_E_INVALID, "position=%.*s is not a number", WB_SLICE_ARG(a->what));
     pthread_mutex_lock(&r->lock);
@@ -141,6 +158,7 @@ void wb_handle_acknowledge(struct wb_call *call)
     struct wb_slice join = {NULL, 0};
     struct wb_json j;
 
+    WB_CHECK(wb_call_is_fresh(call));
     int err = wb_call_form(call);
     if (err == 0)
         join = wb_call_param(call, "join");
@@ -159,6 +177,7 @@ void wb_handle_acknowledge(struct wb_call *call)
 
 static int next_record(struct stream_reply *r, struct wb_stream_record *record)
 {
+    WB_CHECK(!r->stream != !r->worker);
     return r->worker ? wb_deal_next(r->worker, record) : wb_stream_next(r->stream, record);
 }
 
@@ -168,6 +187,8 @@ static int next_records(struct stream_reply *r, struct wb_buf *out)
     unsigned damages = 0;
     int got = 1;
 
+    WB_CHECK(r->pen);
+    WB_CHECK(wb_is_locked(&r->lock));
     while (got == 1 && out->len < PIECE) {
         got = next_record(r, &record);
         if (got == WB_E_CORRUPT) {
@@ -183,6 +204,8 @@ static int next_records(struct stream_reply *r, struct wb_buf *out)
 
 static int next_wire(struct stream_reply *r, struct wb_buf *out)
 {
+    WB_CHECK(!r->pen);
+    WB_CHECK(wb_is_locked(&r->lock));
     int got = r->worker ? wb_deal_next_wire(r->worker, out) : wb_stream_next_wire(r->stream, out);
 
     return got == WB_DEAL_LATER && out->len ? 1 : got;
@@ -191,12 +214,14 @@ static int next_wire(struct stream_reply *r, struct wb_buf *out)
 /* A transfer is under way: sends what there is, or asks again later, for a while. got: the error, WB_E_BUSY. */
 static int wait_for_transfer(struct stream_reply *r, const struct wb_buf *out, int got)
 {
+    WB_CHECK(got == WB_E_BUSY);
     int64_t now = wb_clock_mono_ns();
 
     if (out->len)
         return WB_HTTP_MORE;
     if (r->waits_since_ns == 0)
         r->waits_since_ns = now;
+    WB_CHECK(r->waits_since_ns <= now);
     return now - r->waits_since_ns < (int64_t)TRANSFER_MS * 1000000 ? WB_HTTP_LATER : got;
 }
 
@@ -204,7 +229,10 @@ static int next_piece(void *source, void *worker, struct wb_buf *out, unsigned *
 {
     struct stream_reply *r = source;
 
-    (void)worker;
+    WB_CHECK(r->magic == STREAM_REPLY_MAGIC);
+    WB_CHECK(!r->stream != !r->worker);
+    WB_CHECK(out->len == 0);
+    WB_CHECK(((const struct wb_serve_worker *)worker)->magic == WB_SERVE_WORKER_MAGIC);
     if (r->late.code < 0)
         return wb_error_restore(&r->late);
     if (r->stream)
@@ -231,12 +259,14 @@ static void close_stream(void *source)
     struct wb_httpd *httpd = r->server->httpd;
     bool shared = r->worker != NULL;
 
+    WB_CHECK(r->magic == STREAM_REPLY_MAGIC);
     if (r->name[0])
         remove_named(r);
     wb_stream_close(r->stream);
     wb_deal_leave(r->worker);
     wb_stream_pen_free(r->pen);
     pthread_mutex_destroy(&r->lock);
+    r->magic = 0;
     wb_free(r);
     if (shared)
         wb_http_wake(httpd); /* what it had goes to others */
@@ -285,6 +315,8 @@ static int add_warning(struct wb_call *call, struct stream_reply *r)
 
 static int add_worker_fields(struct wb_call *call, struct stream_reply *r, const char *type)
 {
+    WB_CHECK(r->worker);
+    WB_CHECK(r->id[0]);
     int err = wb_http_reply_field(call->reply, "Content-Type", wb_slice_str(type));
 
     return err < 0 ? err : wb_http_reply_field(call->reply, "WebBase-Worker", wb_slice_str(r->id));
@@ -296,6 +328,7 @@ static int add_fields(struct wb_call *call, struct stream_reply *r, const char *
     struct wb_buf token = WB_BUF_INIT;
     char number[24];
 
+    WB_CHECK(r->stream && !r->worker);
     wb_stream_info(r->stream, &info);
     snprintf(number, sizeof number, "%u", info.snapshot);
     int err = wb_http_reply_field(call->reply, "Content-Type", wb_slice_str(type));
@@ -322,6 +355,8 @@ static int check_stranger(const struct wb_stream_spec *spec)
 /* Begins to deliver, or joins those who do. */
 static int open_spec(struct wb_call *call, struct stream_reply *r, const struct wb_stream_spec *spec)
 {
+    WB_CHECK(!r->stream && !r->worker);
+    WB_CHECK(!r->name[0]);
     struct wb_slice name = spec->join.len ? spec->join : spec->name;
     uint8_t id[WORKER_BYTES];
     int err;
@@ -347,6 +382,8 @@ static int open_spec(struct wb_call *call, struct stream_reply *r, const struct 
 
 static int open_stream(struct wb_call *call, struct stream_reply *r)
 {
+    WB_CHECK(!r->pen);
+    WB_CHECK(!r->stream && !r->worker);
     struct wb_slice text = wb_http_param(call->request, "format");
     bool wire = wb_slice_equal(text, WB_SLICE_LIT("wire")), tokens;
     struct wb_stream_spec spec = WB_STREAM_SPEC_INIT;
@@ -374,12 +411,14 @@ static int open_stream(struct wb_call *call, struct stream_reply *r)
 
 void wb_handle_stream(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     struct stream_reply *r = wb_alloc_zero(1, sizeof(*r));
 
     if (!r) {
         wb_call_fail(call, WB_E_NOMEM);
         return;
     }
+    r->magic = STREAM_REPLY_MAGIC;
     r->server = call->server;
     pthread_mutex_init(&r->lock, NULL);
     int err = open_stream(call, r);
@@ -388,6 +427,7 @@ void wb_handle_stream(struct wb_call *call)
         close_stream(r);
         return;
     }
+    WB_CHECK(!call->reply->source);
     call->reply->source = &stream_source;
     call->reply->source_context = r;
 }

@@ -5,6 +5,7 @@
  *   GET /api/fetches?q=&site=&status=&error=&after=&limit=  {"newest":77,"fetches":[{"number":77,...},...]}   token
  *   GET /api/orders?limit=                                  {"orders":[{"time":...,"what":"pause",...},...]}  token
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "serve/orders.h"
 #include "serve/watch.h"
@@ -69,6 +70,7 @@ void wb_handle_sites(struct wb_call *call)
     struct wb_watch_sites sites = {.count = 0};
     struct wb_watch_search search;
 
+    WB_CHECK(wb_call_is_fresh(call));
     int err = wb_watch_search_read(call, &search);
     if (err == 0)
         err = wb_watch_sites_read(call->server, &search, &sites);
@@ -105,6 +107,7 @@ void wb_handle_fetches(struct wb_call *call)
     uint64_t newest;
     struct wb_json j;
 
+    WB_CHECK(wb_call_is_fresh(call));
     int err = wb_watch_filter_read(call, &filter);
     if (err < 0) {
         wb_call_fail(call, err);
@@ -141,6 +144,7 @@ void wb_handle_orders(struct wb_call *call)
     struct wb_json j;
     uint64_t limit;
 
+    WB_CHECK(wb_call_is_fresh(call));
     int err = wb_call_number(call, "limit", ORDERS, ORDERS_MAX, &limit);
     if (err < 0) {
         wb_call_fail(call, err);

@@ -3,6 +3,7 @@
  * assets for a day.
  */
 #include "serve/assets.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "serve/delivery.h"
 #include "serve/htmlpen.h"
@@ -36,10 +37,12 @@ static void send(struct wb_call *call, const struct wb_asset *asset)
 
 void wb_handle_asset(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     struct wb_slice path = call->request->path;
     size_t prefix = sizeof "/assets/" - 1;
-    const struct wb_asset *asset = wb_asset_find(wb_slice(path.ptr + prefix, path.len - prefix));
 
+    WB_CHECK(path.len >= prefix); /* that is its route */
+    const struct wb_asset *asset = wb_asset_find(wb_slice(path.ptr + prefix, path.len - prefix));
     if (asset)
         send(call, asset);
     else
@@ -48,11 +51,13 @@ void wb_handle_asset(struct wb_call *call)
 
 void wb_handle_openapi(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     send(call, wb_asset_find(WB_SLICE_LIT("openapi.json")));
 }
 
 void wb_handle_icon(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     send(call, wb_asset_find(WB_SLICE_LIT("icon.svg")));
 }
 
@@ -61,9 +66,11 @@ void wb_handle_icon(struct wb_call *call)
 /* The addresses in the description must be absolute, so they have the name by which the browser knows the server. */
 void wb_handle_opensearch(struct wb_call *call)
 {
-    struct wb_htmlpen h = {.out = &call->reply->body};
+    struct wb_htmlpen h;
     struct wb_buf origin = WB_BUF_INIT;
 
+    WB_CHECK(wb_call_is_fresh(call));
+    wb_htmlpen_init(&h, &call->reply->body);
     wb_call_type(call, "application/opensearchdescription+xml");
     h.err = wb_memento_origin(call, &origin);
     wb_htmlpen_raw(&h,
@@ -91,6 +98,7 @@ void wb_handle_opensearch(struct wb_call *call)
 /* The pages here are copies, or about copies: other crawlers should fetch the originals. */
 void wb_handle_robots(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     wb_call_type(call, "text/plain; charset=utf-8");
     if (wb_buf_append_str(&call->reply->body, "User-agent: *\nDisallow: /\n") < 0)
         wb_call_fail(call, WB_E_NOMEM);

@@ -1,4 +1,5 @@
 /* call.c - what handlers need to answer a call: parameters, the searcher, JSON, errors. */
+#include "base/check.h"
 #include "base/error.h"
 #include "os/clock.h"
 #include "serve/server.h"
@@ -11,8 +12,16 @@
 
 enum { LOOK_NS = 250 * 1000 * 1000 }; /* how often a new generation is looked for */
 
+bool wb_call_is_fresh(const struct wb_call *call)
+{
+    return call->magic == WB_CALL_MAGIC && call->body == WB_CALL_NOTHING && !call->reply->source &&
+           call->reply->body.len == 0 && call->worker->magic == WB_SERVE_WORKER_MAGIC &&
+           pthread_equal(call->worker->thread, pthread_self());
+}
+
 void wb_call_type(struct wb_call *call, const char *type)
 {
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
     if (wb_http_reply_field(call->reply, "Content-Type", wb_slice_str(type)) < 0)
         wb_call_fail(call, WB_E_NOMEM);
 }
@@ -21,6 +30,7 @@ void wb_call_type(struct wb_call *call, const char *type)
 
 static unsigned status_of(int err)
 {
+    WB_CHECK(err < 0);
     switch (err) {
     case WB_E_NOTFOUND:
         return 404;
@@ -47,6 +57,10 @@ void wb_call_fail(struct wb_call *call, int err)
     const char *message = wb_error_message();
     unsigned status = status_of(err);
 
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
+    WB_CHECK(err < 0);
+    call->body = WB_CALL_ENDED;
+
     wb_route_fail(wb_route_find(call->request->path), call->request, call->reply, status,
                   message[0] ? message : wb_error_words(err));
     if (status == 503 || status == 429)
@@ -58,6 +72,7 @@ void wb_call_fail(struct wb_call *call, int err)
 
 struct wb_slice wb_call_param(struct wb_call *call, const char *name)
 {
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
     struct wb_slice value = wb_http_param(call->request, name);
 
     return value.ptr || !call->form ? value : wb_http_form_value(call->form, name);
@@ -65,6 +80,8 @@ struct wb_slice wb_call_param(struct wb_call *call, const char *name)
 
 int wb_call_form(struct wb_call *call)
 {
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
+    WB_CHECK(!call->form);
     struct wb_slice type = wb_http_field(call->request, "Content-Type"), body = call->request->body;
 
     if (body.len == 0)
@@ -82,6 +99,7 @@ int wb_call_required(struct wb_call *call, const char *name, struct wb_slice *va
 
 int wb_call_number(struct wb_call *call, const char *name, uint64_t fallback, uint64_t max, uint64_t *value_out)
 {
+    WB_CHECK(fallback <= max);
     struct wb_slice text = wb_call_param(call, name);
 
     *value_out = fallback;
@@ -141,6 +159,7 @@ static int newest_generation(struct wb_server *server, uint32_t *generation_out)
 /* A generation was opened, so what is kept of those before it can go. */
 static void give_up_older(struct wb_server *server, uint32_t generation)
 {
+    WB_CHECK(generation > 0);
     uint32_t opened = atomic_load(&server->opened);
 
     while (opened < generation)
@@ -157,6 +176,8 @@ static void give_up_older(struct wb_server *server, uint32_t generation)
  */
 int wb_call_searcher(struct wb_call *call, struct wb_searcher **searcher_out)
 {
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
+    WB_CHECK(call->worker->magic == WB_SERVE_WORKER_MAGIC);
     struct wb_serve_worker *worker = call->worker;
     struct wb_searcher *fresh = NULL;
     uint32_t newest = 0;
@@ -186,17 +207,24 @@ int wb_call_searcher(struct wb_call *call, struct wb_searcher **searcher_out)
 
 void wb_call_json(struct wb_call *call, struct wb_json *j)
 {
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
+    WB_CHECK(call->body == WB_CALL_NOTHING);
     wb_call_type(call, "application/json");
+    call->body = WB_CALL_JSON;
     wb_json_init(j, &call->reply->body);
     wb_json_object(j);
 }
 
 void wb_call_json_end(struct wb_call *call, struct wb_json *j, int err)
 {
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
+    WB_CHECK(call->body == WB_CALL_JSON);
+    WB_CHECK(err <= 0);
     if (err == 0) {
         wb_json_object_end(j);
         err = wb_json_line(j);
     }
+    call->body = WB_CALL_ENDED;
     if (err < 0)
         wb_call_fail(call, err);
 }

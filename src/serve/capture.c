@@ -1,5 +1,6 @@
 /* capture.c - which capture is shown, and what replies with it have in common. */
 #include "serve/capture.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/vec.h"
@@ -24,6 +25,8 @@ bool wb_capture_is_embedded(const struct wb_call *call)
 
 int wb_capture_timeline(struct wb_call *call, struct wb_pageid id, struct wb_store_timeline *timeline_out)
 {
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
+    WB_CHECK(call->worker->magic == WB_SERVE_WORKER_MAGIC);
     int err = wb_store_timeline(call->worker->store, id, timeline_out);
 
     return err == 0 && timeline_out->time_count == 0 ? WB_E_NOTFOUND : err;
@@ -55,6 +58,7 @@ int wb_capture_choose(struct wb_call *call, const struct wb_memento_target *t, c
     if (err == 0)
         *at_out = wb_memento_near(timeline, t->time_ms, seals.items, seals.count);
     wb_vec_release(&seals);
+    WB_CHECK(*at_out < timeline->time_count);
     return err;
 }
 
@@ -63,10 +67,12 @@ size_t wb_capture_beside(const struct wb_store_timeline *timeline, size_t at, bo
     size_t found = at;
     int64_t best = INT64_MAX;
 
+    WB_CHECK(at < timeline->time_count);
     *is_out = false;
     for (size_t i = 0; i < timeline->count; i++) {
         const struct wb_store_version *version = &timeline->versions[i];
         bool redirects = wb_http_status_redirects(version->status);
+        WB_CHECK(version->first <= timeline->time_count && version->captures <= timeline->time_count - version->first);
         for (size_t k = version->first; k < version->first + version->captures; k++) {
             int64_t away = llabs(timeline->times[k] - timeline->times[at]);
             *is_out = *is_out || (k == at && redirects);
@@ -86,6 +92,7 @@ int wb_capture_alias(struct wb_call *call, const struct wb_memento_target *t, st
     int64_t time_ms;
     bool there = false;
 
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
     *other_out = (struct wb_memento_target){0};
     int err = wb_webdb_open(call->server->options->dir, &webdb);
     if (err == 0)
@@ -105,6 +112,7 @@ int wb_capture_alias(struct wb_call *call, const struct wb_memento_target *t, st
 int wb_capture_read(struct wb_call *call, struct wb_pageid id, const struct wb_store_timeline *timeline, size_t at,
                     struct wb_memento *c)
 {
+    WB_CHECK(at < timeline->time_count);
     struct wb_store_when when = {.kind = WB_STORE_WHEN_TIME, .time_ms = timeline->times[at]};
 
     *c = (struct wb_memento){.mem = WB_BUF_INIT, .public = WB_BUF_INIT};
@@ -141,6 +149,7 @@ unsigned wb_capture_status(const struct wb_page *page)
 
 int wb_capture_type(struct wb_call *call, const struct wb_page *page, const char *charset)
 {
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
     struct wb_buf type = WB_BUF_INIT;
     int err = wb_buf_append_slice(&type, page->type);
 
@@ -156,6 +165,8 @@ int wb_capture_type(struct wb_call *call, const struct wb_page *page, const char
 
 int wb_capture_validator(struct wb_call *call, const struct wb_memento *c, struct wb_slice how, bool *known_out)
 {
+    WB_CHECK(call->reply->body.len == 0);
+    WB_CHECK(c->digits[0]);
     struct wb_buf what = WB_BUF_INIT;
     uint64_t high, low;
     char tag[40];

@@ -1,7 +1,8 @@
 /*
  * cdx_filter.c - filters of the CDX API. Regular expressions are ICU's, with limits on time and memory: they come from
- * whoever asks.
+ * clients.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "serve/cdx_server.h"
@@ -18,6 +19,8 @@ struct cdx_regex {
 
 static int compile(struct cdx_filter *filter)
 {
+    WB_CHECK(filter->kind == CDX_REGEX);
+    WB_CHECK(!filter->regex);
     UChar pattern[PATTERN_MAX];
     UErrorCode status = U_ZERO_ERROR;
     UParseError where;
@@ -97,6 +100,8 @@ int cdx_filter_matches(const struct cdx_filter *filter, struct wb_slice value)
 {
     int found;
 
+    WB_CHECK((filter->kind == CDX_REGEX) == (filter->regex != NULL));
+    WB_CHECK(filter->field < CDX_FIELDS);
     if (filter->kind == CDX_REGEX)
         found = regex_matches(filter, value);
     else if (filter->kind == CDX_EQUALS)

@@ -2,6 +2,7 @@
  * cdx_lines.c - captures as lines of the CDX API, in the forms of pywb and of the Internet Archive, and what comes
  * before and after them. It never decides which captures there are.
  */
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "serve/cdx_server.h"
@@ -16,6 +17,8 @@ static size_t shown(const struct cdx_query *q, const enum cdx_field **fields_out
                                          CDX_STATUS,      CDX_DIGEST,      CDX_LENGTH,       CDX_REDIRECT,
                                          CDX_ORIG_LENGTH, CDX_ORIG_OFFSET, CDX_ORIG_FILENAME};
 
+    WB_CHECK(q->field_count <= CDX_FIELDS);
+    WB_CHECK(!(q->ia && q->resolve));
     *fields_out = q->field_count ? q->fields : all;
     if (q->field_count)
         return q->field_count;
@@ -81,6 +84,8 @@ static int add_cdxj(struct wb_buf *out, const struct cdx_query *q, const struct 
 /* <URI-M>; rel="memento"; datetime="..." */
 static int add_link(const struct cdx_job *job, const struct cdx_row *row, struct wb_buf *out)
 {
+    WB_CHECK(job->query.match == CDX_EXACT);
+    WB_CHECK(job->origin.len > 0);
     char date[WB_DATE_HTTP_BYTES];
     int err = wb_buf_append_str(out, ",\n<");
 
@@ -101,6 +106,7 @@ bool cdx_is_plain(const struct cdx_query *q)
 
 int cdx_add_line(struct cdx_job *job, const struct cdx_row *row, struct wb_buf *out)
 {
+    WB_CHECK(job->magic == CDX_JOB_MAGIC);
     const struct cdx_query *q = &job->query;
     struct wb_json j;
 
@@ -120,6 +126,8 @@ int cdx_add_line(struct cdx_job *job, const struct cdx_row *row, struct wb_buf *
 
 int cdx_add_head(struct cdx_job *job, struct wb_buf *out)
 {
+    WB_CHECK(job->magic == CDX_JOB_MAGIC);
+    WB_CHECK(job->written == 0);
     struct wb_slice origin = wb_buf_slice(&job->origin), url = wb_buf_slice(&job->query.url);
     struct wb_json j;
 
@@ -168,6 +176,7 @@ static int add_missing(struct cdx_job *job, struct wb_buf *out)
 /* The resume key comes after an empty line, or as the last row. */
 int cdx_add_foot(struct cdx_job *job, struct wb_buf *out)
 {
+    WB_CHECK(job->magic == CDX_JOB_MAGIC && (job->over || job->query.match == CDX_EXACT) && (job->over || !job->more));
     const struct cdx_query *q = &job->query;
     bool resume = q->show_resume && job->more;
     struct wb_slice key = wb_buf_slice(&job->resume);

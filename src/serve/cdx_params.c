@@ -2,6 +2,7 @@
  * cdx_params.c - the parameters of the CDX API. Both dialects are understood at both addresses; the output differs.
  * What is not supported is refused by name, never ignored.
  */
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "serve/cdx_server.h"
@@ -20,6 +21,7 @@ const char *cdx_field_name(enum cdx_field field, bool ia)
         {"status", "statuscode"}, {"digest", "digest"},       {"length", "length"}, {"redirect", "redirect"},
         {"orig.length", ""},      {"orig.offset", ""},        {"orig.filename", ""}};
 
+    WB_CHECK(field < CDX_FIELDS && (!ia || field < CDX_ORIG_LENGTH)); /* the last ones exist in pywb only */
     return names[field][ia];
 }
 
@@ -43,6 +45,7 @@ int cdx_field_unknown(const char *param, struct wb_slice name)
 
 void cdx_query_release(struct cdx_query *query)
 {
+    WB_CHECK(query->filter_count <= CDX_FILTERS_MAX);
     for (size_t i = 0; i < query->filter_count; i++)
         cdx_filter_release(&query->filters[i]);
     wb_arena_release(&query->texts);
@@ -95,6 +98,9 @@ int cdx_query_url(struct wb_call *call, struct cdx_query *q)
     struct wb_url parsed = WB_URL_INIT;
     struct wb_slice url;
 
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
+    WB_CHECK(q->match == CDX_EXACT);
+    WB_CHECK(q->url.len == 0 && q->urlkey.len == 0);
     int err = wb_call_required(call, "url", &url);
     if (err == 0)
         err = read_match(call, &url, q);
@@ -156,6 +162,7 @@ static int find_field(const char *param, struct wb_slice name, enum cdx_field *f
 /* A field to be shown. */
 static int add_field(struct cdx_query *q, const char *param, struct wb_slice name)
 {
+    WB_CHECK(q->field_count <= CDX_FIELDS);
     enum cdx_field *field = &q->fields[q->field_count];
 
     if (q->field_count == CDX_FIELDS)
@@ -236,6 +243,7 @@ static int read_output(struct wb_call *call, struct cdx_query *q)
 
 static int add_filter(struct wb_slice value, struct cdx_query *q)
 {
+    WB_CHECK(q->filter_count <= CDX_FILTERS_MAX);
     if (q->filter_count == CDX_FILTERS_MAX)
         return wb_fail(WB_E_INVALID, "there are more than %d filters", CDX_FILTERS_MAX);
     int err = wb_arena_copy(&q->texts, value, &value);
@@ -245,6 +253,7 @@ static int add_filter(struct wb_slice value, struct cdx_query *q)
 /* "field" or "field:N": rows that agree in the first N characters are one. */
 static int add_collapse(struct wb_slice value, struct cdx_query *q)
 {
+    WB_CHECK(q->collapse_count <= CDX_COLLAPSES_MAX);
     const char *colon = value.len ? memchr(value.ptr, ':', value.len) : NULL;
     size_t name = colon ? (size_t)(colon - value.ptr) : value.len;
     uint64_t len = SIZE_MAX;
@@ -390,6 +399,7 @@ static int read_collapse_time(struct wb_call *call, struct cdx_query *q)
 
 int cdx_query_read(struct wb_call *call, struct cdx_query *query_out)
 {
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
     *query_out = (struct cdx_query){.from_ms = INT64_MIN, .to_ms = INT64_MAX};
     query_out->ia = wb_slice_equal(call->request->path, WB_SLICE_LIT("/cdx/search/cdx"));
     int err = cdx_query_url(call, query_out);

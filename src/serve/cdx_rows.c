@@ -1,4 +1,5 @@
 /* cdx_rows.c - the captures of all pages that have one URL key, as rows of CDX. */
+#include "base/check.h"
 #include "base/codec.h"
 #include "base/error.h"
 #include "page/page.h"
@@ -61,6 +62,7 @@ static int read_version(const struct wb_page *page, struct cdx_rows *rows, struc
 /* Returns 1, 0, or an error. */
 static int is_wanted(const struct cdx_query *query, const struct cdx_row *row)
 {
+    WB_CHECK(query->filter_count <= CDX_FILTERS_MAX);
     int wanted = row->time_ms >= query->from_ms && row->time_ms <= query->to_ms;
 
     for (size_t i = 0; i < query->filter_count && wanted == 1; i++)
@@ -81,6 +83,7 @@ static int add_captures(const struct wb_store_timeline *timeline, const struct w
 {
     int err = 0;
 
+    WB_CHECK(version->first <= timeline->time_count && version->captures <= timeline->time_count - version->first);
     for (size_t i = 0; i < version->captures && err == 0; i++) {
         struct cdx_row row = *common;
         row.number = rows->rows.count;
@@ -102,6 +105,7 @@ static int add_captures(const struct wb_store_timeline *timeline, const struct w
 static int lose_captures(const struct wb_store_timeline *timeline, const struct wb_store_version *version,
                          const struct cdx_query *query, struct cdx_rows *rows)
 {
+    WB_CHECK(version->first <= timeline->time_count && version->captures <= timeline->time_count - version->first);
     bool first = rows->left_out == 0;
 
     for (size_t i = 0; i < version->captures; i++) {
@@ -180,7 +184,7 @@ int cdx_rows_read(struct wb_store *store, const struct wb_pageid *ids, size_t co
     wb_arena_clear(&rows->texts);
     for (size_t i = 0; err == 0 && i < count; i++)
         err = read_page(store, ids[i], query, rows);
-    if (err == 0 && count > 1 && rows->rows.count)
+    if (err == 0 && rows->rows.count)
         qsort(rows->rows.items, rows->rows.count, sizeof *rows->rows.items, by_time);
     return err;
 }

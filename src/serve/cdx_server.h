@@ -157,8 +157,11 @@ void cdx_rows_release(struct cdx_rows *rows);
 
 /* ---- lines (cdx_lines.c) ------------------------------------------------------------------------- */
 
-/* An answer that is being written. */
+#define CDX_JOB_MAGIC 0x5742434au
+
+/* An answer that is being written, by one worker after the other. */
 struct cdx_job {
+    uint32_t magic; /* CDX_JOB_MAGIC until it is freed */
     struct cdx_query query;
     struct cdx_walk walk;
     struct wb_index *own; /* that the walk uses; NULL: the worker's */

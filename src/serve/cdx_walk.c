@@ -14,6 +14,7 @@ static int read_key(struct cdx_walk *walk, uint32_t place)
 {
     struct wb_slice url;
 
+    WB_CHECK(place < wb_index_info(walk->index)->urls);
     if (walk->key.len && walk->key_place == place)
         return 0;
     wb_buf_clear(&walk->key);
@@ -90,6 +91,7 @@ static void rewind_walk(struct cdx_walk *walk)
     if (walk->part_count == 0)
         return;
     walk->at = walk->reverse ? walk->part_count - 1 : 0;
+    WB_CHECK(walk->parts[walk->at].first < walk->parts[walk->at].end);
     walk->next = walk->reverse ? walk->parts[walk->at].end - 1 : walk->parts[walk->at].first;
 }
 
@@ -103,6 +105,7 @@ int cdx_walk_begin(struct wb_index *index, const struct cdx_query *query, struct
         (struct cdx_walk){.index = index, .reverse = query->sort == CDX_REVERSE || query->last, .left = UINT64_MAX};
     int err = wb_index_fact(index, WB_FACT_KEYORDER, &order);
     walk_out->order = order;
+    WB_CHECK(query->after_key.len == 0 || !walk_out->reverse); /* a resume key goes on forwards */
     if (err == 0 && query->after_key.len)
         err = find_bound(walk_out, wb_buf_slice(&query->after_key), FIRST_NOT_BEFORE, &from);
     if (err < 0)
@@ -137,18 +140,27 @@ uint64_t cdx_walk_count(const struct cdx_walk *walk)
 {
     uint64_t count = 0;
 
-    for (size_t i = 0; i < walk->part_count; i++)
+    for (size_t i = 0; i < walk->part_count; i++) {
+        WB_CHECK(walk->parts[i].first < walk->parts[i].end);
         count += walk->parts[i].end - walk->parts[i].first;
+    }
     return count;
 }
 
 /* ---- the walk ------------------------------------------------------------------------------------ */
 
+/* Whether there is a place that is next. */
+static bool is_inside(const struct cdx_walk *walk)
+{
+    return walk->at < walk->part_count && walk->next >= walk->parts[walk->at].first &&
+           walk->next < walk->parts[walk->at].end;
+}
+
 static void advance(struct cdx_walk *walk)
 {
+    WB_CHECK(is_inside(walk));
     const struct cdx_range *range = &walk->parts[walk->at];
 
-    WB_CHECK(walk->at < walk->part_count);
     walk->left -= walk->left > 0;
     if (!walk->reverse && ++walk->next < range->end)
         return;
@@ -163,6 +175,7 @@ static void advance(struct cdx_walk *walk)
 /* Reads the key at the next place. Returns 1 if it is that of the last group, 0 if not, or an error. */
 static int goes_on(struct cdx_walk *walk)
 {
+    WB_CHECK(is_inside(walk));
     int err = read_key(walk, walk->next);
 
     if (err < 0)
@@ -180,6 +193,8 @@ int cdx_walk_page(struct cdx_walk *walk, uint64_t first, uint64_t count)
 {
     int same = 1, err = 0;
 
+    WB_CHECK(walk->left == UINT64_MAX);
+    WB_CHECK(walk->ids.count == 0 && walk->group_key.len == 0); /* it has not begun */
     for (uint64_t n = 0; err == 0 && n < first && walk->at < walk->part_count; n++) {
         if (n + 1 == first)
             err = read_key(walk, walk->next);
@@ -201,6 +216,9 @@ int cdx_walk_page(struct cdx_walk *walk, uint64_t first, uint64_t count)
 
 int cdx_walk_next(struct cdx_walk *walk)
 {
+    WB_CHECK(walk->index);
+    WB_CHECK(walk->part_count <= CDX_PARTS_MAX);
+    WB_CHECK(walk->ids.count <= CDX_GROUP_MAX);
     const void *ids = NULL;
     bool first = true;
     int err = wb_index_fact(walk->index, WB_FACT_ID, &ids);

@@ -17,6 +17,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/locked.h"
 #include "base/mem.h"
 #include "os/clock.h"
 #include "os/nameless.h"
@@ -53,11 +54,13 @@ struct wb_chronicle {
 
 int64_t wb_chronicle_period(enum wb_chronicle_level level)
 {
+    WB_CHECK(level < WB_CHRONICLE_LEVELS);
     return levels[level].period_s;
 }
 
 int64_t wb_chronicle_slots(enum wb_chronicle_level level)
 {
+    WB_CHECK(level < WB_CHRONICLE_LEVELS);
     return levels[level].slots;
 }
 
@@ -66,7 +69,8 @@ int64_t wb_chronicle_slots(enum wb_chronicle_level level)
 void wb_chronicle_merge(struct wb_chronicle_record *sum, const struct wb_chronicle_record *next,
                         wb_chronicle_counted counted)
 {
-    double before = sum->watched_ms, after = next->watched_ms;
+    WB_CHECK(sum->watched_ms > 0 && next->watched_ms > 0);
+    double before = (double)sum->watched_ms, after = (double)next->watched_ms;
 
     for (size_t i = 0; i < WB_CHRONICLE_NUMBERS; i++) {
         double a = sum->numbers[i], b = next->numbers[i];
@@ -91,15 +95,22 @@ static uint32_t checksum(const uint8_t *bytes)
 
 void wb_chronicle_encode(const struct wb_chronicle_record *record, uint8_t bytes_out[WB_CHRONICLE_RECORD_BYTES])
 {
-    WB_CHECK(record->start_s >= 0 && record->watched_ms > 0);
+    WB_CHECK(record->start_s >= 0);
+    WB_CHECK(record->watched_ms > 0 && record->watched_ms <= UINT32_MAX);
     wb_put64(bytes_out, (uint64_t)record->start_s);
-    wb_put32(bytes_out + 8, record->watched_ms);
+    wb_put32(bytes_out + 8, (uint32_t)record->watched_ms);
     for (size_t i = 0; i < WB_CHRONICLE_NUMBERS; i++) {
         uint64_t bits;
         memcpy(&bits, &record->numbers[i], sizeof bits);
         wb_put64(bytes_out + 16 + 8 * i, bits);
     }
     wb_put32(bytes_out + 12, checksum(bytes_out));
+}
+
+/* Records that say more are damaged. */
+static uint64_t most_watched(enum wb_chronicle_level level)
+{
+    return (uint64_t)levels[level].period_s * 1000 * WATCHED_FACTOR;
 }
 
 static bool is_empty(const uint8_t *bytes)
@@ -114,6 +125,8 @@ enum wb_chronicle_found wb_chronicle_decode(enum wb_chronicle_level level, int64
                                             const uint8_t bytes[WB_CHRONICLE_RECORD_BYTES],
                                             struct wb_chronicle_record *record_out)
 {
+    WB_CHECK(level < WB_CHRONICLE_LEVELS);
+    WB_CHECK(slot >= 0 && slot < levels[level].slots);
     uint64_t start = wb_get64(bytes), period = (uint64_t)levels[level].period_s;
     uint32_t watched = wb_get32(bytes + 8);
 
@@ -121,7 +134,7 @@ enum wb_chronicle_found wb_chronicle_decode(enum wb_chronicle_level level, int64
         return WB_CHRONICLE_NOTHING;
     if (wb_get32(bytes + 12) != checksum(bytes) || start > INT64_MAX || start % period ||
         start / period % (uint64_t)levels[level].slots != (uint64_t)slot || watched == 0 ||
-        watched > period * 1000 * WATCHED_FACTOR)
+        watched > most_watched(level))
         return WB_CHRONICLE_DAMAGED;
     record_out->start_s = (int64_t)start;
     record_out->watched_ms = watched;
@@ -138,6 +151,7 @@ static uint64_t offset_of(enum wb_chronicle_level level, int64_t slot)
 {
     int64_t before = 0;
 
+    WB_CHECK(level == WB_CHRONICLE_LEVELS ? slot == 0 : slot >= 0 && slot < levels[level].slots);
     for (unsigned l = 0; l < level; l++)
         before += levels[l].slots;
     return WB_CHRONICLE_HEAD_BYTES + (uint64_t)(before + slot) * WB_CHRONICLE_RECORD_BYTES;
@@ -150,19 +164,25 @@ static uint64_t file_bytes(void)
 
 static int64_t floor_to(int64_t time_s, enum wb_chronicle_level level)
 {
+    WB_CHECK(time_s >= 0);
     return time_s - time_s % levels[level].period_s;
 }
 
 static int64_t slot_of(int64_t start_s, enum wb_chronicle_level level)
 {
+    WB_CHECK(start_s >= 0 && start_s % levels[level].period_s == 0);
     return start_s / levels[level].period_s % levels[level].slots;
 }
 
 static int write_record(struct wb_chronicle *c, enum wb_chronicle_level level, const struct wb_chronicle_record *record)
 {
     uint8_t bytes[WB_CHRONICLE_RECORD_BYTES];
+    struct wb_chronicle_record limited = *record;
 
-    wb_chronicle_encode(record, bytes);
+    WB_CHECK(c->role == WB_CHRONICLE_WRITER || c->role == WB_CHRONICLE_MEMORY);
+    if (limited.watched_ms > most_watched(level))
+        limited.watched_ms = most_watched(level);
+    wb_chronicle_encode(&limited, bytes);
     return wb_file_write_at(&c->file, offset_of(level, slot_of(record->start_s, level)), bytes, sizeof bytes);
 }
 
@@ -298,11 +318,12 @@ static int open_reader(struct wb_chronicle *c, const char *path)
 }
 
 /*
- * Finds out which role this process can have now. Whoever has the records in memory stays with them, unless the file
- * can be written after all: then what was seen meanwhile is lost.
+ * Finds out which role this process can have now. A process that has the records in memory stays with them, unless the
+ * file can be written after all: then what was seen meanwhile is lost.
  */
 static int choose_role(struct wb_chronicle *c)
 {
+    WB_CHECK(c->role != WB_CHRONICLE_WRITER);
     char *path = wb_path_join(c->dir, WB_CHRONICLE_FILE);
     int err = path ? open_writer(c, path) : WB_E_NOMEM;
 
@@ -351,6 +372,7 @@ void wb_chronicle_close(struct wb_chronicle *c)
 
 enum wb_chronicle_role wb_chronicle_role(struct wb_chronicle *c)
 {
+    WB_CHECK(c->magic == CHRONICLE_MAGIC);
     pthread_mutex_lock(&c->lock);
     enum wb_chronicle_role role = c->role;
     pthread_mutex_unlock(&c->lock);
@@ -369,6 +391,8 @@ static int walk_level(struct wb_chronicle *c, enum wb_chronicle_level level, int
     struct wb_chronicle_record record;
     int err = 0;
 
+    WB_CHECK(level < WB_CHRONICLE_LEVELS);
+    WB_CHECK(from_s >= 0);
     first = first < end - slots ? end - slots : first;
     while (err == 0 && first < end) {
         int64_t slot = first % slots, count = slots - slot < end - first ? slots - slot : end - first;
@@ -394,6 +418,7 @@ static int walk(struct wb_chronicle *c, enum wb_chronicle_level level, int64_t f
     int64_t end = from_s;
     int err = 0;
 
+    WB_CHECK(wb_is_locked(&c->lock));
     for (int l = (int)level; l >= 0 && err == 0; l--)
         err = walk_level(c, (enum wb_chronicle_level)l, end, to_s, &end, each, context);
     return err;
@@ -404,7 +429,8 @@ int wb_chronicle_read(struct wb_chronicle *c, enum wb_chronicle_level level, int
 {
     int64_t now_s = wb_clock_wall_ms() / 1000;
 
-    WB_CHECK(c->magic == CHRONICLE_MAGIC && level < WB_CHRONICLE_LEVELS);
+    WB_CHECK(c->magic == CHRONICLE_MAGIC);
+    WB_CHECK(level < WB_CHRONICLE_LEVELS);
     from_s = from_s < 0 ? 0 : from_s;
     to_s = to_s < now_s + 1 ? to_s : now_s + 1; /* otherwise the rings would seem to reach back less far */
     pthread_mutex_lock(&c->lock);
@@ -437,15 +463,13 @@ static int add_to_sum(void *context, const struct wb_chronicle_record *record)
 /* Makes the record of a period that is over from the level below, if it has any. */
 static int complete(struct wb_chronicle *c, enum wb_chronicle_level level, int64_t start_s)
 {
+    WB_CHECK(level > WB_CHRONICLE_SECONDS);
+    WB_CHECK(start_s % levels[level].period_s == 0);
     struct chronicle_sum sum = {.record = {.start_s = start_s}, .counted = c->counted};
     int64_t period = levels[level].period_s, end;
     int err = walk_level(c, level - 1, start_s, start_s + period, &end, add_to_sum, &sum);
-    uint64_t most = (uint64_t)period * 1000 * WATCHED_FACTOR;
 
-    if (err < 0 || sum.record.watched_ms == 0)
-        return err;
-    sum.record.watched_ms = sum.record.watched_ms > most ? (uint32_t)most : sum.record.watched_ms;
-    return write_record(c, level, &sum.record);
+    return err < 0 || sum.record.watched_ms == 0 ? err : write_record(c, level, &sum.record);
 }
 
 /* Calls visit() for every slot of a level, in the order of the file. */
@@ -459,6 +483,7 @@ static int each_slot(const struct wb_file *file, enum wb_chronicle_level level,
     int64_t slots = levels[level].slots;
     int err = 0;
 
+    WB_CHECK(level < WB_CHRONICLE_LEVELS);
     for (int64_t slot = 0; err == 0 && slot < slots; slot += RECORDS_AT_ONCE) {
         int64_t count = slots - slot < RECORDS_AT_ONCE ? slots - slot : RECORDS_AT_ONCE;
         err = wb_file_read_exact(file, offset_of(level, slot), bytes, (size_t)count * WB_CHRONICLE_RECORD_BYTES);
@@ -490,6 +515,8 @@ static int complete_missing(void *context, int64_t slot, enum wb_chronicle_found
     int64_t period = levels[u->level].period_s, ignored;
     bool seen = false;
 
+    WB_CHECK(u->level > WB_CHRONICLE_SECONDS);
+    WB_CHECK(u->looked_s < u->now_s);
     (void)slot;
     if (found != WB_CHRONICLE_RECORD || floor_to(record->start_s, u->level) == u->looked_s ||
         floor_to(record->start_s, u->level) >= floor_to(u->now_s, u->level))
@@ -504,6 +531,7 @@ static int catch_up(struct wb_chronicle *c, int64_t now_s)
 {
     int err = 0;
 
+    WB_CHECK(wb_is_locked(&c->lock));
     for (enum wb_chronicle_level level = WB_CHRONICLE_MINUTES; level < WB_CHRONICLE_LEVELS && err == 0; level++) {
         struct catch_up u = {.c = c, .level = level, .now_s = now_s, .looked_s = -1};
         err = each_slot(&c->file, level - 1, complete_missing, &u);
@@ -516,6 +544,7 @@ static int complete_before(struct wb_chronicle *c, int64_t now_s)
 {
     int err = 0;
 
+    WB_CHECK(c->last.watched_ms > 0);
     for (enum wb_chronicle_level level = WB_CHRONICLE_MINUTES; level < WB_CHRONICLE_LEVELS && err == 0; level++) {
         int64_t start = floor_to(c->last.start_s, level);
         if (start != floor_to(now_s, level))
@@ -529,6 +558,9 @@ static int add(struct wb_chronicle *c, const struct wb_chronicle_record *second)
     struct wb_chronicle_record record = *second;
     int err = 0;
 
+    WB_CHECK(wb_is_locked(&c->lock));
+    WB_CHECK(c->role != WB_CHRONICLE_READER);
+    WB_CHECK(second->start_s >= 0);
     if (c->last.watched_ms && c->last.start_s == second->start_s) {
         record = c->last; /* two samples in one second */
         wb_chronicle_merge(&record, second, c->counted);

@@ -33,7 +33,7 @@ int64_t wb_chronicle_slots(enum wb_chronicle_level level);
 
 struct wb_chronicle_record {
     int64_t start_s;                      /* since 1970; a multiple of the period */
-    uint32_t watched_ms;                  /* how much of the period was watched; never 0 */
+    uint64_t watched_ms;                  /* how much of the period was watched; never 0 */
     double numbers[WB_CHRONICLE_NUMBERS]; /* NaN: unknown */
 };
 

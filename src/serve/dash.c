@@ -1,5 +1,6 @@
 /* dash.c - takes a sample every second, and gives it to the chronicle. See dash.h. */
 #include "serve/dash.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/clock.h"
@@ -31,7 +32,10 @@ struct dash_crawls {
     size_t count;
 };
 
+#define DASH_MAGIC 0x57424441u
+
 struct wb_dash {
+    uint32_t magic; /* DASH_MAGIC from start to stop */
     struct wb_server *server;
     pthread_t thread;
     pthread_mutex_t lock;
@@ -132,6 +136,7 @@ static void ask_crawls(struct wb_dash *dash, struct wb_dash_sample *sample, stru
     struct wb_control_command command = {.verb = WB_CONTROL_STATUS};
     struct wb_slice rest, line;
 
+    WB_CHECK(crawls->count == 0);
     sample->numbers[WB_DASH_CRAWLS] = 0;
     for (enum wb_dash_number n = WB_DASH_CRAWL_PAGES; n <= WB_DASH_CRAWL_GONE; n++)
         sample->numbers[n] = 0;
@@ -149,6 +154,8 @@ static double crawl_growth(const struct wb_dash *dash, const struct dash_crawls 
 {
     double sum = 0;
 
+    WB_CHECK(number >= WB_DASH_CRAWL_PAGES && number <= WB_DASH_CRAWL_GONE);
+    WB_CHECK(now->count <= CRAWLS_MAX);
     for (size_t i = 0; i < now->count; i++) {
         const struct dash_crawl *crawl = &now->items[i];
         double before = crawl->age_s <= span_s + 1 ? 0 : crawl->counts[number];
@@ -168,7 +175,7 @@ static void tell_chronicle(struct wb_dash *dash, const struct wb_dash_sample *la
 
     if (!last || span_ms <= 0 || span_ms > WATCHED_MAX_MS)
         return;
-    record.watched_ms = (uint32_t)span_ms;
+    record.watched_ms = (uint64_t)span_ms;
     for (size_t i = 0; i < WB_CHRONICLE_NUMBERS; i++) {
         double now = i < WB_DASH_NUMBERS ? sample->numbers[i] : NAN;
         if (i < WB_DASH_NUMBERS && wb_dash_numbers[i].counted) {
@@ -186,6 +193,7 @@ static void tell_chronicle(struct wb_dash *dash, const struct wb_dash_sample *la
 
 static const struct wb_dash_sample *sample_before(const struct wb_dash *dash, uint64_t back)
 {
+    WB_CHECK(back < WB_DASH_SAMPLES); /* the ring has no more */
     return dash->count > back ? &dash->samples[(dash->count - 1 - back) % WB_DASH_SAMPLES] : NULL;
 }
 
@@ -224,6 +232,7 @@ static void *run(void *context)
     struct wb_dash *dash = context;
     struct timespec next;
 
+    WB_CHECK(dash->magic == DASH_MAGIC);
     pthread_mutex_lock(&dash->lock);
     while (!dash->ended) {
         pthread_mutex_unlock(&dash->lock);
@@ -266,16 +275,20 @@ static void free_parts(struct wb_dash *dash)
     wb_buf_release(&dash->crawls);
     pthread_cond_destroy(&dash->changed);
     pthread_mutex_destroy(&dash->lock);
+    dash->magic = 0;
     wb_free(dash);
 }
 
 int wb_dash_start(struct wb_server *server, struct wb_dash **dash_out)
 {
+    WB_CHECK(server->magic == WB_SERVER_MAGIC);
+    WB_CHECK(server->httpd && server->metrics);
     struct wb_dash *dash = wb_alloc_zero(1, sizeof(*dash));
 
     *dash_out = NULL;
     if (!dash)
         return WB_E_NOMEM;
+    dash->magic = DASH_MAGIC;
     dash->server = server;
     int err = open_parts(dash);
     if (err == 0 && pthread_create(&dash->thread, NULL, run, dash) != 0)
@@ -292,6 +305,8 @@ void wb_dash_stop(struct wb_dash *dash)
 {
     if (!dash)
         return;
+    WB_CHECK(dash->magic == DASH_MAGIC);
+    WB_CHECK(!dash->ended);
     pthread_mutex_lock(&dash->lock);
     dash->ended = true;
     pthread_cond_signal(&dash->changed);
@@ -307,6 +322,7 @@ int wb_dash_each(struct wb_dash *dash, int64_t after_ms,
 {
     int err = 0;
 
+    WB_CHECK(dash->magic == DASH_MAGIC);
     pthread_mutex_lock(&dash->lock);
     uint64_t first = dash->count > WB_DASH_SAMPLES ? dash->count - WB_DASH_SAMPLES : 0;
     for (uint64_t i = first; i < dash->count && err == 0; i++)
@@ -318,6 +334,7 @@ int wb_dash_each(struct wb_dash *dash, int64_t after_ms,
 
 bool wb_dash_now(struct wb_dash *dash, struct wb_dash_now *now_out)
 {
+    WB_CHECK(dash->magic == DASH_MAGIC);
     *now_out = (struct wb_dash_now){.span_s = 0};
     pthread_mutex_lock(&dash->lock);
     bool known = dash->count > 0;
@@ -337,11 +354,13 @@ bool wb_dash_now(struct wb_dash *dash, struct wb_dash_now *now_out)
 
 struct wb_chronicle *wb_dash_chronicle(struct wb_dash *dash)
 {
+    WB_CHECK(dash->magic == DASH_MAGIC);
     return dash->chronicle;
 }
 
 int wb_dash_crawls(struct wb_dash *dash, struct wb_buf *out)
 {
+    WB_CHECK(dash->magic == DASH_MAGIC);
     pthread_mutex_lock(&dash->lock);
     int err = wb_buf_append_slice(out, wb_buf_slice(&dash->crawls));
     pthread_mutex_unlock(&dash->lock);

@@ -4,6 +4,7 @@
  * A page that changes lambda times a day and was last seen tau days ago is still the same with probability
  * exp(-lambda tau) (docs/design/0011-freshness.md). A thousand pages give the average to within three percent.
  */
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -14,7 +15,10 @@
 
 enum { CHOSEN = 1000, TRIES = 10000 };
 
+#define FRESH_MAGIC 0x57424652u
+
 struct wb_dash_fresh {
+    uint32_t magic;   /* FRESH_MAGIC from new to free */
     uint32_t edition; /* 0: none was read */
     size_t count;
     struct fresh_page {
@@ -26,11 +30,18 @@ struct wb_dash_fresh {
 int wb_dash_fresh_new(struct wb_dash_fresh **fresh_out)
 {
     *fresh_out = wb_alloc_zero(1, sizeof **fresh_out);
-    return *fresh_out ? 0 : WB_E_NOMEM;
+    if (!*fresh_out)
+        return WB_E_NOMEM;
+    (*fresh_out)->magic = FRESH_MAGIC;
+    return 0;
 }
 
 void wb_dash_fresh_free(struct wb_dash_fresh *fresh)
 {
+    if (!fresh)
+        return;
+    WB_CHECK(fresh->magic == FRESH_MAGIC);
+    fresh->magic = 0;
     wb_free(fresh);
 }
 
@@ -53,6 +64,7 @@ static int choose(struct wb_dash_fresh *fresh, struct wb_webdb *webdb, const str
 
 int wb_dash_fresh_read(struct wb_dash_fresh *fresh, const char *dir)
 {
+    WB_CHECK(fresh->magic == FRESH_MAGIC);
     struct wb_webdb *webdb = NULL;
     struct wb_webdb_count count;
     int err = wb_webdb_open(dir, &webdb);
@@ -71,6 +83,8 @@ void wb_dash_fresh_now(const struct wb_dash_fresh *fresh, int64_t now_ms, double
 {
     double fresh_sum = 0, age_sum = 0;
 
+    WB_CHECK(fresh->magic == FRESH_MAGIC);
+    WB_CHECK(fresh->count <= CHOSEN);
     for (size_t i = 0; i < fresh->count; i++) {
         double days = (double)(now_ms - fresh->pages[i].seen_ms) / (double)WB_DAY_MS;
         days = days > 0 ? days : 0;

@@ -1,5 +1,6 @@
 /* dash_past.c - the chronicle in steps. See dash_past.h. */
 #include "serve/dash_past.h"
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -49,6 +50,7 @@ static int64_t round_step(int64_t step_s)
     static const int64_t good[] = {1,   2,   5,    10,     15,         30,         60,         120,         300,
                                    600, 900, 1800, HOUR_S, 2 * HOUR_S, 3 * HOUR_S, 6 * HOUR_S, 12 * HOUR_S, DAY_S};
 
+    WB_CHECK(step_s > 0);
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         if (step_s <= good[i])
             return good[i];
@@ -76,8 +78,10 @@ static int64_t least_step(int64_t from_s)
 }
 
 /* Makes the ends multiples of the step; a step that was not given follows from how many are wanted. */
-static int settle(struct wb_dash_past_range *range, int64_t step_s, int64_t steps_wanted)
+static int align_range(struct wb_dash_past_range *range, int64_t step_s, int64_t steps_wanted)
 {
+    WB_CHECK(range->from_s >= 0 && range->from_s < range->to_s);
+    WB_CHECK(steps_wanted > 0);
     int64_t length = range->to_s - range->from_s, least = least_step(range->from_s);
 
     range->step_s = step_s ? step_s : round_step((length + steps_wanted - 1) / steps_wanted);
@@ -85,6 +89,8 @@ static int settle(struct wb_dash_past_range *range, int64_t step_s, int64_t step
         range->step_s = least;
     range->from_s -= range->from_s % range->step_s;
     range->to_s += (range->step_s - range->to_s % range->step_s) % range->step_s;
+    WB_CHECK(range->step_s > 0);
+    WB_CHECK(range->from_s % range->step_s == 0 && range->to_s % range->step_s == 0);
     int64_t steps = (range->to_s - range->from_s) / range->step_s;
     return steps <= WB_DASH_PAST_STEPS_MAX
                ? 0
@@ -124,7 +130,7 @@ int wb_dash_past_params(struct wb_call *call, int64_t steps_wanted, struct wb_da
     else if (*choice_out && (err = find_first(call->server->dash, now_s, &first_s)) == 0)
         range_out->from_s = first_s < range_out->to_s - HOUR_S ? first_s : range_out->to_s - HOUR_S;
     range_out->from_s = range_out->from_s < 0 ? 0 : range_out->from_s;
-    return err < 0 ? err : settle(range_out, (int64_t)step_s, steps_wanted);
+    return err < 0 ? err : align_range(range_out, (int64_t)step_s, steps_wanted);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
@@ -142,8 +148,10 @@ static int add_record(void *context, const struct wb_chronicle_record *record)
 {
     struct wb_dash_past *past = context;
     size_t step = (size_t)((record->start_s - past->range.from_s) / past->range.step_s);
-    struct wb_chronicle_record *sum = &past->steps[step];
 
+    WB_CHECK(record->start_s >= past->range.from_s);
+    WB_CHECK(step < past->count);
+    struct wb_chronicle_record *sum = &past->steps[step];
     if (sum->watched_ms == 0)
         *sum = *record;
     else
@@ -156,6 +164,7 @@ static enum wb_chronicle_level choose_level(const struct wb_dash_past_range *ran
 {
     enum wb_chronicle_level level = WB_CHRONICLE_HOURS;
 
+    WB_CHECK(range->step_s > 0);
     while (level > WB_CHRONICLE_SECONDS && range->step_s % wb_chronicle_period(level) != 0)
         level--;
     return level;
@@ -164,6 +173,7 @@ static enum wb_chronicle_level choose_level(const struct wb_dash_past_range *ran
 /* What is too old for the finer levels is read from the coarser ones. */
 static int read_levels(struct wb_chronicle *chronicle, struct wb_dash_past *past)
 {
+    WB_CHECK(past->range.from_s % past->range.step_s == 0);
     int64_t now_s = wb_clock_wall_ms() / 1000, from_s = past->range.from_s;
     enum wb_chronicle_level finest = choose_level(&past->range);
     int err = 0;
@@ -183,6 +193,8 @@ static int read_levels(struct wb_chronicle *chronicle, struct wb_dash_past *past
 
 int wb_dash_past_read(struct wb_dash *dash, const struct wb_dash_past_range *range, struct wb_dash_past *past_out)
 {
+    WB_CHECK(range->step_s > 0);
+    WB_CHECK(range->to_s > range->from_s);
     *past_out =
         (struct wb_dash_past){.range = *range, .count = (size_t)((range->to_s - range->from_s) / range->step_s)};
     past_out->steps = wb_alloc_zero(past_out->count + 1, sizeof *past_out->steps);
@@ -197,10 +209,12 @@ void wb_dash_past_release(struct wb_dash_past *past)
 
 double wb_dash_past_value(const struct wb_dash_past *past, size_t step, enum wb_dash_number number)
 {
+    WB_CHECK(step < past->count);
+    WB_CHECK(number < WB_DASH_NUMBERS);
     const struct wb_chronicle_record *record = &past->steps[step];
 
     if (record->watched_ms == 0)
         return NAN;
-    return wb_dash_numbers[number].counted ? record->numbers[number] * 1000 / record->watched_ms
+    return wb_dash_numbers[number].counted ? record->numbers[number] * 1000 / (double)record->watched_ms
                                            : record->numbers[number];
 }

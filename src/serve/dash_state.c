@@ -3,6 +3,7 @@
  * disk is nearly full. The numbers are those of the last sample, and of the ten seconds before it.
  */
 #include "serve/dash_state.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/folder.h"
@@ -210,6 +211,8 @@ static int tell_crawl(struct wb_server *server, const struct wb_dash_now *now, c
 {
     int err;
 
+    WB_CHECK(t->crawls > 0);
+    WB_CHECK(t->paused <= t->crawls);
     if (t->paused && t->paused == t->crawls) {
         err = wb_buf_append_str(&state->text, "The crawl is paused; ");
         if (err == 0)
@@ -237,8 +240,10 @@ static int tell_step(struct wb_server *server, const struct wb_answer_stat *stat
 
     if (cycle->step == WB_CYCLE_INDEX)
         return tell_index(server->options->dir, stat, true, &state->text);
-    if (cycle->step != WB_CYCLE_REST)
+    if (cycle->step != WB_CYCLE_REST) {
+        WB_CHECK((size_t)cycle->step < sizeof words / sizeof *words && words[cycle->step]);
         return wb_buf_append_str(&state->text, words[cycle->step]);
+    }
     state->until_ms = cycle->next_ms;
     return wb_buf_append_str(&state->text, cycle->next_ms ? "Resting until the next cycle begins at" : "Resting.");
 }
@@ -280,6 +285,7 @@ int wb_dash_state_read(struct wb_server *server, const struct wb_answer_stat *st
     struct crawl_totals totals;
     struct wb_dash_now now;
 
+    WB_CHECK(server->magic == WB_SERVER_MAGIC);
     *state_out = (struct wb_dash_state){.until_ms = 0};
     (void)wb_dash_now(server->dash, &now); /* without a sample yet there is no crawl, as far as we know */
     int err = read_crawls(server, &totals);

@@ -3,6 +3,7 @@
  * what they are about.
  */
 #include "serve/delivery.h"
+#include "base/check.h"
 #include "base/error.h"
 
 #include <libdeflate.h>
@@ -105,6 +106,7 @@ enum wb_delivery_part wb_delivery_range(struct wb_slice range, uint64_t size, ui
         return WB_DELIVERY_BEYOND;
     *from_out = first;
     *count_out = (last < size ? last + 1 : size) - first;
+    WB_CHECK(*count_out > 0 && *count_out <= size - *from_out);
     return WB_DELIVERY_PART;
 }
 
@@ -132,6 +134,7 @@ static struct wb_slice field_of(const struct wb_http_reply *reply, const char *n
 /* Puts a text into the fields, at a place that field_of() has found. */
 static int insert(struct wb_http_reply *reply, const char *at, const char *text)
 {
+    WB_CHECK(at >= reply->fields.ptr && at <= reply->fields.ptr + reply->fields.len);
     size_t before = (size_t)(at - reply->fields.ptr), len = strlen(text);
     int err = wb_buf_reserve(&reply->fields, len);
 
@@ -166,6 +169,9 @@ static int answer_beyond(struct wb_call *call, uint64_t size)
 /* Returns 1 if the reply is now a part, or an error about it. */
 static int take_part(struct wb_call *call)
 {
+    WB_CHECK(call->parts);
+    WB_CHECK(call->reply->status == 200);
+    WB_CHECK(!call->reply->source);
     struct wb_http_reply *reply = call->reply;
     struct wb_slice range = wb_http_field(call->request, "Range");
     uint64_t from, count, size = reply->body.len;
@@ -183,6 +189,7 @@ static int take_part(struct wb_call *call)
     err = wb_http_reply_field(reply, "Content-Range", wb_slice_str(text));
     if (err < 0)
         return err;
+    WB_CHECK(from + count <= size);
     reply->status = 206;
     memmove(reply->body.ptr, reply->body.ptr + from, count);
     reply->body.len = count;
@@ -224,6 +231,8 @@ static int weaken_tag(struct wb_http_reply *reply)
 /* What does not become smaller stays as it is. */
 static int compress(struct wb_http_reply *reply)
 {
+    WB_CHECK(!reply->source);
+    WB_CHECK(reply->body.len >= LEAST_BYTES);
     struct wb_buf packed = WB_BUF_INIT;
     struct libdeflate_compressor *c =
         libdeflate_alloc_compressor(reply->body.len > LARGE_BYTES ? LEVEL_OF_LARGE : LEVEL);
@@ -245,8 +254,14 @@ static int compress(struct wb_http_reply *reply)
 
 void wb_delivery_finish(struct wb_call *call)
 {
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
+    WB_CHECK(call->reply->status >= 200);
     struct wb_http_reply *reply = call->reply;
     int done = 0;
+
+    /* Whatever a handler does, no page leaves without a policy. */
+    WB_CHECK(!wb_slice_starts(field_of(reply, "Content-Type"), WB_SLICE_LIT("text/html")) ||
+             field_of(reply, "Content-Security-Policy").ptr);
 
     if (reply->source || reply->status == 204 || reply->status == 304)
         return;

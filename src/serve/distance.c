@@ -1,5 +1,6 @@
 /* distance.c - distances in time as people say them. See distance.h. */
 #include "serve/distance.h"
+#include "base/check.h"
 #include "base/date.h"
 
 #include <inttypes.h>
@@ -18,10 +19,9 @@ const char *wb_distance_words(int64_t from_ms, int64_t to_ms, char text_out[WB_D
     while (units[unit].seconds > 1 && seconds < 2 * units[unit].seconds)
         unit++;
     uint64_t count = seconds / units[unit].seconds;
-    if (count == 0)
-        snprintf(text_out, WB_DISTANCE_MAX, "the same second");
-    else
-        snprintf(text_out, WB_DISTANCE_MAX, "%" PRIu64 " %s%s %s", count, units[unit].name, count == 1 ? "" : "s",
-                 later ? "later" : "earlier");
+    int len = count == 0 ? snprintf(text_out, WB_DISTANCE_MAX, "the same second")
+                         : snprintf(text_out, WB_DISTANCE_MAX, "%" PRIu64 " %s%s %s", count, units[unit].name,
+                                    count == 1 ? "" : "s", later ? "later" : "earlier");
+    WB_CHECK(len > 0 && len < WB_DISTANCE_MAX); /* it was not cut */
     return text_out;
 }

@@ -1,5 +1,6 @@
 /* embedded.c - finds the files that a stored page is shown with. See embedded.h. */
 #include "serve/embedded.h"
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "extract/extract.h"
@@ -40,6 +41,7 @@ const char *wb_embedded_kind(const struct wb_embedded_file *file)
 
 enum wb_embedded_state wb_embedded_state(const struct wb_embedded *e, const struct wb_embedded_file *file)
 {
+    WB_CHECK(e->apart_ms >= 0);
     if (!file->found)
         return WB_EMBEDDED_MISSING;
     return llabs(file->time_ms - e->page.time_ms) > e->apart_ms ? WB_EMBEDDED_FAR : WB_EMBEDDED_NEAR;
@@ -64,6 +66,7 @@ static int find_capture(struct embedded_search *s, struct wb_embedded_file *file
     if (file->found) {
         int64_t second = file->asked_ms - ((file->asked_ms % 1000) + 1000) % 1000 + 999;
         size_t at = wb_memento_near(&timeline, second, s->seals.items, s->seals.count);
+        WB_CHECK(at < timeline.time_count);
         file->time_ms = timeline.times[at];
         for (size_t i = 0; i < timeline.count; i++)
             if (at - timeline.versions[i].first < timeline.versions[i].captures)
@@ -91,6 +94,7 @@ static int add_file(struct embedded_search *s, const struct wb_extract_link *lin
     struct wb_slice url = part ? wb_slice(link->url.ptr, (size_t)(part - link->url.ptr)) : link->url;
     int err = wb_memento_url(url, &target);
 
+    WB_CHECK(s->e->files.count < WB_EMBEDDED_FILES && (sheet == SIZE_MAX || sheet < s->e->files.count));
     file.id = target.id;
     if (err < 0 || is_known(e, file.id)) {
         wb_memento_target_release(&target);
@@ -132,6 +136,8 @@ static int add_links(struct embedded_search *s, const struct wb_page *page, size
 /* A style sheet names further files. They are asked for with its time, because that is in its links. */
 static int look_into(struct embedded_search *s, size_t number)
 {
+    WB_CHECK(number < s->e->files.count);
+    WB_CHECK(s->sheets <= WB_EMBEDDED_SHEETS + 1);
     const struct wb_embedded_file *file = &s->e->files.items[number];
     struct wb_store_when when = {.kind = WB_STORE_WHEN_TIME, .time_ms = file->time_ms};
     struct wb_buf mem = WB_BUF_INIT;
@@ -179,6 +185,7 @@ int wb_embedded_read(struct wb_call *call, struct wb_embedded *e)
     struct embedded_search s = {.call = call, .e = e};
     struct wb_store_when when;
 
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
     *e = (struct wb_embedded){0};
     int err = read_params(call, e, &when);
     if (err == 0) {

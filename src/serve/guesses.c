@@ -3,12 +3,14 @@
  * its row which has been quiet for longest. Who has so many addresses that this helps is not slowed down by anything.
  */
 #include "serve/guesses.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/random.h"
 
 #include <arpa/inet.h>
+#include <pthread.h>
 #include <string.h>
 
 enum { ROWS = 1024, IN_ROW = 4, ADDRESS_BYTES = 16, FORGET_MS = WB_GUESSES_FORGET_S * 1000 };
@@ -20,7 +22,12 @@ struct client {
     int64_t next_ms;    /* when its next answer may leave */
 };
 
+#define GUESSES_MAGIC 0x57424753u
+
 struct wb_guesses {
+    uint32_t magic;   /* GUESSES_MAGIC from new to free */
+    bool used;
+    pthread_t thread; /* that has used it first: it has no lock, so no other thread may */
     uint64_t seed;
     struct client clients[ROWS][IN_ROW];
 };
@@ -30,18 +37,23 @@ int wb_guesses_new(struct wb_guesses **guesses_out)
     *guesses_out = wb_alloc_zero(1, sizeof **guesses_out);
     if (!*guesses_out)
         return WB_E_NOMEM;
+    (*guesses_out)->magic = GUESSES_MAGIC;
     wb_random_bytes(&(*guesses_out)->seed, sizeof(*guesses_out)->seed);
     return 0;
 }
 
 void wb_guesses_free(struct wb_guesses *guesses)
 {
+    if (!guesses)
+        return;
+    WB_CHECK(guesses->magic == GUESSES_MAGIC);
+    guesses->magic = 0;
     wb_free(guesses);
 }
 
 /* ---- clients ------------------------------------------------------------------------------------- */
 
-/* An address as text; whatever is none counts as one client. */
+/* An address as text; all texts that are not addresses count as one client. */
 static void read_address(struct wb_slice text, unsigned char address_out[ADDRESS_BYTES])
 {
     char copy[INET6_ADDRSTRLEN] = "";
@@ -77,7 +89,7 @@ static void forget(struct client *client, int64_t now_ms)
     client->wrong = steps < (int64_t)client->wrong ? client->wrong - (unsigned)steps : 0;
 }
 
-/* The client, or the place that it may take: an empty one, or that of whoever has been quiet for longest. */
+/* The client, or the place that it may take: an empty one, or that of the client that has been quiet for longest. */
 static struct client *find_client(struct wb_guesses *guesses, const unsigned char address[ADDRESS_BYTES],
                                   int64_t now_ms, bool *found_out)
 {
@@ -97,13 +109,25 @@ static struct client *find_client(struct wb_guesses *guesses, const unsigned cha
     return place;
 }
 
+/* All calls come from one thread. */
+static void check_thread(struct wb_guesses *guesses)
+{
+    if (!guesses->used)
+        guesses->thread = pthread_self();
+    guesses->used = true;
+    WB_CHECK(guesses->magic == GUESSES_MAGIC);
+    WB_CHECK(pthread_equal(guesses->thread, pthread_self()));
+}
+
 int wb_guesses_enter(struct wb_guesses *guesses, const struct wb_http_request *request, bool right, int64_t now_ms)
 {
     unsigned char address[ADDRESS_BYTES];
     bool found;
 
+    check_thread(guesses);
     find_address(request, address);
     struct client *client = find_client(guesses, address, now_ms, &found);
+    WB_CHECK(client->wrong <= WB_GUESSES_FREE + 1);
     if (!found && right)
         return 0;
     if (!found) {
@@ -119,5 +143,6 @@ int wb_guesses_enter(struct wb_guesses *guesses, const struct wb_http_request *r
     if (!slow)
         return 0;
     client->next_ms = at_ms + WB_GUESSES_TURN_MS;
+    WB_CHECK(client->next_ms - now_ms <= WB_GUESSES_WAITING_MAX * WB_GUESSES_TURN_MS);
     return (int)(client->next_ms - now_ms);
 }

@@ -1,5 +1,5 @@
 /*
- * guesses.h - slows down whoever tries tokens. A client may send some wrong tokens at once, because people mistype.
+ * guesses.h - slows down clients that try tokens. A client may send some wrong tokens at once, because people mistype.
  * After that, it is heard four times a second: answers to requests with a token leave in turn, and if too many wait,
  * more are refused. That holds for right tokens, too, or else the time of the answer would tell them apart; but for
  * this client only. A client is an address (IPv6: a /64), as a proxy on this machine tells it.

@@ -114,6 +114,7 @@ static int append_digits(struct wb_buf *out, int64_t time_ms)
 
 static int append_value(struct wb_buf *out, const struct wb_htmlpen_value *value)
 {
+    WB_CHECK(value->kind <= WB_HTML_DIGITS);
     switch (value->kind) {
     case WB_HTML_TEXT:
         return append_text(out, value->text);
@@ -141,6 +142,7 @@ void wb_htmlpen_fill(struct wb_htmlpen *h, const char *template, const struct wb
 {
     size_t used = 0;
 
+    WB_CHECK(h->magic == WB_HTMLPEN_MAGIC);
     for (const char *at = template, *hole; h->err == 0; at = hole + 2) {
         hole = strstr(at, "{}");
         h->err = wb_buf_append(h->out, at, hole ? (size_t)(hole - at) : strlen(at));
@@ -155,6 +157,7 @@ void wb_htmlpen_fill(struct wb_htmlpen *h, const char *template, const struct wb
 
 void wb_htmlpen_raw(struct wb_htmlpen *h, const char *markup)
 {
+    WB_CHECK(h->magic == WB_HTMLPEN_MAGIC);
     if (h->err == 0)
         h->err = wb_buf_append_str(h->out, markup);
 }

@@ -16,10 +16,19 @@
 
 #include "serve/server.h"
 
+#define WB_HTMLPEN_MAGIC 0x57424850u
+
 struct wb_htmlpen {
+    uint32_t magic; /* WB_HTMLPEN_MAGIC from wb_htmlpen_init() until wb_page_end(), if that is called */
     struct wb_buf *out;
     int err;
 };
+
+/* Nothing has to be released. */
+static inline void wb_htmlpen_init(struct wb_htmlpen *h, struct wb_buf *out)
+{
+    *h = (struct wb_htmlpen){.magic = WB_HTMLPEN_MAGIC, .out = out};
+}
 
 enum wb_htmlpen_kind {
     WB_HTML_TEXT,   /* escaped */

@@ -108,6 +108,7 @@ static int add_page(struct wb_call *call, struct wb_listing *l, struct wb_pageid
     int err = wb_store_timeline(call->worker->store, id, &timeline);
 
     if (err == 0 && timeline.time_count) {
+        WB_CHECK(timeline.count > 0);
         int64_t first = timeline.versions[0].time_ms, last = INT64_MIN;
         size_t newest = 0;
         for (size_t i = 0; i < timeline.count; i++)
@@ -144,6 +145,8 @@ static int read_type(struct wb_index *index, uint32_t docid, struct wb_slice *ty
 /* The group of URLs that the walk has come to, whose first one is docid. */
 static int add_group(struct wb_call *call, struct wb_listing *l, const struct cdx_walk *walk, uint32_t docid)
 {
+    WB_CHECK(walk->chunk == 0);
+    WB_CHECK(walk->ids.count > 0);
     struct wb_listing_row row = {0};
     struct wb_slice url, type;
     int err = wb_index_url(walk->index, docid, &url);
@@ -235,6 +238,7 @@ static int read_sorted(struct wb_call *call, struct wb_listing *l, struct cdx_wa
     uint64_t after = 0;
     char text[24];
 
+    WB_CHECK(l->rows.count == 0 && (l->sort != WB_LISTING_BY_URL || l->down));
     if (l->urls > WB_LISTING_SORTED)
         return wb_fail(WB_E_INVALID,
                        "sort=%s: more than %d URLs begin like this, and so many are only listed in the order of URLs",
@@ -245,6 +249,8 @@ static int read_sorted(struct wb_call *call, struct wb_listing *l, struct cdx_wa
     int err = walk_urls(call, l, walk, UINT64_MAX, UINT64_MAX);
     if (err < 0 || l->rows.count == 0)
         return err;
+    WB_CHECK(l->next.len == 0);
+    WB_CHECK(l->rows.count <= l->urls); /* all were read, and each row is of other URLs */
     qsort_r(l->rows.items, l->rows.count, sizeof *l->rows.items, by_order, l);
     size_t first = after < l->rows.count ? (size_t)after : l->rows.count;
     size_t left = l->rows.count - first, shown = l->limit < left ? (size_t)l->limit : left;
@@ -261,6 +267,9 @@ static int read_in_order(struct wb_call *call, struct wb_listing *l, struct wb_i
 {
     int err = 0;
 
+    WB_CHECK(l->sort == WB_LISTING_BY_URL);
+    WB_CHECK(!l->down);
+    WB_CHECK(l->query.after_key.len == 0);
     if (l->after.len) {
         cdx_walk_release(walk);
         err = wb_buf_printf(&l->query.after_key, "%.*s\001", WB_SLICE_ARG(l->after));
@@ -276,6 +285,7 @@ int wb_listing_read(struct wb_call *call, struct wb_listing *listing_out)
     struct wb_searcher *searcher;
     struct cdx_walk walk = {0};
 
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
     *l = (struct wb_listing){.query = {.from_ms = INT64_MIN, .to_ms = INT64_MAX}};
     int err = read_params(call, l);
     if (err == 0)
@@ -289,6 +299,7 @@ int wb_listing_read(struct wb_call *call, struct wb_listing *listing_out)
     else if (err == 0)
         err = read_in_order(call, l, wb_searcher_index(searcher), &walk);
     cdx_walk_release(&walk);
+    WB_CHECK(err < 0 || l->rows.count <= l->limit);
     return err;
 }
 

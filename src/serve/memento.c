@@ -1,5 +1,6 @@
 /* memento.c - addresses in the archive, the links between mementos, timegates and timemaps. */
 #include "serve/memento.h"
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "url/url.h"
@@ -52,6 +53,7 @@ int wb_memento_url(struct wb_slice text, struct wb_memento_target *target_out)
         err = wb_buf_append_slice(&target_out->url, wb_buf_slice(&url.href));
     if (err == 0)
         target_out->id = wb_pageid_of_key(wb_buf_slice(&key));
+    WB_CHECK(err < 0 || wb_slice_starts(wb_buf_slice(&target_out->url), WB_SLICE_LIT("http")));
     wb_url_release(&url);
     wb_buf_release(&key);
     wb_buf_release(&repaired);
@@ -101,12 +103,28 @@ int wb_memento_parse(struct wb_slice rest, struct wb_memento_target *target_out)
     return err;
 }
 
+/* The captures of a version are in order, but those of another one may lie between them: so all are looked at. */
 size_t wb_memento_find(const struct wb_store_timeline *timeline, int64_t time_ms)
 {
+    WB_CHECK(timeline->time_count > 0);
+    const int64_t *times = timeline->times;
     size_t at = 0;
 
-    while (at + 1 < timeline->time_count && timeline->times[at + 1] <= time_ms)
-        at++;
+    for (size_t i = 1; i < timeline->time_count; i++)
+        if (times[i] <= time_ms && (times[at] > time_ms || times[i] >= times[at]))
+            at = i;
+    return at;
+}
+
+/* The oldest capture after time_ms; SIZE_MAX: there is none. */
+static size_t find_after(const struct wb_store_timeline *timeline, int64_t time_ms)
+{
+    const int64_t *times = timeline->times;
+    size_t at = SIZE_MAX;
+
+    for (size_t i = 0; i < timeline->time_count; i++)
+        if (times[i] > time_ms && (at == SIZE_MAX || times[i] < times[at]))
+            at = i;
     return at;
 }
 
@@ -123,12 +141,13 @@ static bool is_sealed_between(const int64_t *seals, size_t count, int64_t from, 
 size_t wb_memento_near(const struct wb_store_timeline *timeline, int64_t time_ms, const int64_t *seals,
                        size_t seal_count)
 {
-    size_t before = wb_memento_find(timeline, time_ms), after = before + 1;
+    size_t before = wb_memento_find(timeline, time_ms), after = find_after(timeline, time_ms);
 
-    if (timeline->times[before] > time_ms || after == timeline->time_count ||
+    if (timeline->times[before] > time_ms || after == SIZE_MAX ||
         timeline->times[before] / 1000 == time_ms / 1000)
         return before;
     int64_t earlier = timeline->times[before], later = timeline->times[after];
+    WB_CHECK(earlier <= time_ms && time_ms < later);
     int64_t back = time_ms / 1000 - earlier / 1000, ahead = later / 1000 - time_ms / 1000;
     bool new_cycle =
         is_sealed_between(seals, seal_count, earlier, time_ms) && !is_sealed_between(seals, seal_count, time_ms, later);
@@ -137,6 +156,7 @@ size_t wb_memento_near(const struct wb_store_timeline *timeline, int64_t time_ms
 
 int wb_memento_origin(struct wb_call *call, struct wb_buf *out)
 {
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
     struct wb_slice host = wb_http_field(call->request, "Host");
     bool plain = host.len > 0 && host.len < 256;
 
@@ -159,6 +179,7 @@ int wb_memento_datetime(struct wb_call *call, int64_t time_ms)
 {
     char date[WB_DATE_HTTP_BYTES];
 
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
     if (!wb_date_format_http(time_ms, date))
         return 0;
     return wb_http_reply_field(call->reply, "Memento-Datetime", wb_slice(date, WB_DATE_HTTP_BYTES));
@@ -187,6 +208,7 @@ static int add_neighbours(struct wb_buf *out, struct wb_slice origin, struct wb_
     size_t last = t->time_count - 1, near[] = {0, at ? at - 1 : 0, at, at < last ? at + 1 : last, last};
     int err = 0;
 
+    WB_CHECK(at < t->time_count);
     for (size_t i = 0; i < 5 && err == 0; i++) {
         char rel[64] = "";
         if (i > 0 && near[i] == near[i - 1])
@@ -209,6 +231,7 @@ int wb_memento_links(struct wb_call *call, struct wb_slice url, const struct wb_
 {
     struct wb_buf origin = WB_BUF_INIT, link = WB_BUF_INIT;
 
+    WB_CHECK(call->magic == WB_CALL_MAGIC && (at == SIZE_MAX || at < timeline->time_count));
     if (url.len > WB_MEMENTO_LINKED_MAX)
         return 0;
     int err = wb_memento_origin(call, &origin);
@@ -233,6 +256,7 @@ enum { TIMEMAP_BYTES_MAX = 64 << 20 };
 
 static int write_timemap(struct wb_call *call, struct wb_slice url, const struct wb_store_timeline *t)
 {
+    WB_CHECK(t->time_count > 0);
     struct wb_buf origin = WB_BUF_INIT, *out = &call->reply->body;
     char first[WB_DATE_HTTP_BYTES], last[WB_DATE_HTTP_BYTES];
     int err = wb_memento_origin(call, &origin);
@@ -264,6 +288,7 @@ static int write_timemap(struct wb_call *call, struct wb_slice url, const struct
 
 void wb_handle_timemap(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     static const char prefix[] = "/timemap/link/";
     struct wb_slice target = call->request->target;
     struct wb_memento_target t = {0};

@@ -2,6 +2,7 @@
  * metrics.c - GET /metrics: what a Prometheus server collects. Counters of requests are kept here; the other numbers
  * are asked for when somebody looks.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "base/kept.h"
 #include "base/mem.h"
@@ -21,24 +22,36 @@ struct route_count {
     _Atomic uint64_t within[BOUNDS + 1];
 };
 
+#define METRICS_MAGIC 0x57424d54u
+
 struct wb_metrics {
+    uint32_t magic; /* METRICS_MAGIC from new to free */
     struct route_count routes[ROUTES_MAX]; /* the last one: no route */
 };
 
 int wb_metrics_new(struct wb_metrics **metrics_out)
 {
+    WB_CHECK(wb_route_count() < ROUTES_MAX); /* the last place is for requests without a route */
     *metrics_out = wb_alloc_zero(1, sizeof **metrics_out);
-    return *metrics_out ? 0 : WB_E_NOMEM;
+    if (!*metrics_out)
+        return WB_E_NOMEM;
+    (*metrics_out)->magic = METRICS_MAGIC;
+    return 0;
 }
 
 void wb_metrics_free(struct wb_metrics *metrics)
 {
+    if (!metrics)
+        return;
+    WB_CHECK(metrics->magic == METRICS_MAGIC);
+    metrics->magic = 0;
     wb_free(metrics);
 }
 
 void wb_metrics_count(struct wb_metrics *metrics, const struct wb_http_request *request, unsigned status,
                       uint64_t bytes, uint64_t microseconds)
 {
+    WB_CHECK(metrics->magic == METRICS_MAGIC);
     size_t route = request && !request->also ? wb_route_number(request->path) : SIZE_MAX;
     struct route_count *c = &metrics->routes[route < ROUTES_MAX ? route : ROUTES_MAX - 1];
     size_t i = 0;
@@ -53,6 +66,7 @@ void wb_metrics_count(struct wb_metrics *metrics, const struct wb_http_request *
 
 void wb_metrics_sum(const struct wb_metrics *metrics, uint64_t *requests_out, uint64_t *failed_out)
 {
+    WB_CHECK(metrics->magic == METRICS_MAGIC);
     *requests_out = *failed_out = 0;
     for (size_t r = 0; r < ROUTES_MAX; r++)
         for (size_t i = 0; i < CLASSES; i++) {
@@ -284,6 +298,7 @@ static int add_caches(struct wb_buf *out)
 
 void wb_handle_metrics(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     struct wb_buf *out = &call->reply->body;
     struct wb_answer_stat stat;
 

@@ -8,6 +8,7 @@
  * the next one begins with a line end of its own, so that only the torn line is lost.
  */
 #include "serve/orders.h"
+#include "base/check.h"
 #include "base/codec.h"
 #include "base/date.h"
 #include "base/error.h"
@@ -147,6 +148,7 @@ static int open_locked(const char *path, const char *old, struct wb_file *file_o
 
 int wb_orders_note(const char *dir, const struct wb_order *order)
 {
+    WB_CHECK(order->what.len > 0);
     struct wb_file file = WB_FILE_INIT;
     struct wb_buf line = WB_BUF_INIT;
     char *folder = wb_path_join(dir, "control"), *path = wb_path_join(dir, ORDERS_FILE);

@@ -5,6 +5,7 @@
  * A page is shown only in a frame of the stage: who opens it by itself is led there, because only the frame keeps a
  * script from going elsewhere (docs/design/0045-replay-origin.md).
  */
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "base/utf8.h"
@@ -142,6 +143,7 @@ static bool is_asked(const struct origin_call *o, struct wb_slice url)
 /* Leads to another live URL at the time of the origin. WB_E_PROTO if that has no origin. */
 static int redirect(struct origin_call *o, unsigned status, const struct wb_url *url)
 {
+    WB_CHECK(status >= 300 && status < 400);
     struct wb_buf place = WB_BUF_INIT;
     int err = wb_replay_origin_address(&o->door->base, o->time, url, &place);
 
@@ -165,8 +167,9 @@ static int redirect_text(struct origin_call *o, unsigned status, struct wb_slice
 }
 
 /*
- * A stored redirect leads to its target. Returns 1 if the reply does, 0 if the capture is none or leads nowhere, or an
- * error. *itself_out: it leads to the URL that was asked for, which was moved there; the page beside it is meant.
+ * A stored redirect leads to its target. Returns 1 if the reply does, 0 if the capture is not a redirect or leads
+ * nowhere, or an error. *itself_out: it leads to the URL that was asked for, which was moved there; the page beside it
+ * is meant.
  */
 static int follow(struct origin_call *o, const struct wb_page *page, bool *itself_out)
 {
@@ -206,6 +209,7 @@ static int put_front(const struct origin_call *o, const struct wb_memento *c, st
 
 static int rewrite(struct origin_call *o, struct wb_memento *c)
 {
+    WB_CHECK(o->call->reply->body.len == 0);
     struct wb_call *call = o->call;
     struct wb_buf front = WB_BUF_INIT;
     struct wb_replay_page shown = wb_capture_page(c);
@@ -434,6 +438,9 @@ void wb_origin_replay(struct wb_call *call, struct wb_slice labels)
     struct wb_slice path = call->request->path, own = WB_SLICE_LIT(WB_REPLAY_DOOR_OWN);
     struct wb_buf url = WB_BUF_INIT;
 
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
+    WB_CHECK(call->request->also);
+    WB_CHECK(labels.len > 0);
     int err = wb_replay_origin_parse(labels, &o.time, &o.live);
     if (err == 0)
         err = wb_buf_printf(&url, "%.*s%.*s", WB_SLICE_ARG(wb_buf_slice(&o.live)), WB_SLICE_ARG(call->request->target));

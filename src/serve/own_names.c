@@ -4,17 +4,18 @@
  * A page of any site can have its own name resolve to 127.0.0.1 for a moment (DNS rebinding). For the browser, an open
  * server on that address is then part of that site, and the page may read all of it. The browser still says in Host
  * which name it meant; so requests are answered only under the addresses that lead here (wb_httpd_has_address()) and
- * the names of --allow-host. X-Forwarded-Host says nothing: whoever sends the request can write it.
+ * the names of --allow-host. X-Forwarded-Host says nothing: any client can write it.
  *
  * A browser also sends requests that pages of other sites cause without reading the answer: forms, images. What only
  * reads may answer them; what changes something looks at Origin and Sec-Fetch-Site first.
  */
+#include "base/check.h"
 #include "base/codec.h"
 #include "serve/server.h"
 
 #include <string.h>
 
-/* "Name.:8080" and "[::1]:8080" as host and port. False if it is none of these; no port: empty. */
+/* "Name.:8080" and "[::1]:8080" as host and port. False if it has neither form; no port: empty. */
 static bool split_host(struct wb_slice text, struct wb_slice *host_out, struct wb_slice *port_out)
 {
     const char *bracket = text.len && text.ptr[0] == '[' ? memchr(text.ptr, ']', text.len) : NULL;
@@ -73,6 +74,7 @@ static bool is_own(const struct wb_server *server, struct wb_slice text)
 bool wb_own_names_has(const struct wb_server *server, const struct wb_http_request *request,
                       struct wb_slice *foreign_out)
 {
+    WB_CHECK(server->magic == WB_SERVER_MAGIC);
     struct wb_slice field = wb_http_field(request, "Host");
 
     *foreign_out = request->authority;
@@ -112,6 +114,7 @@ static bool is_own_origin(const struct wb_server *server, const struct wb_http_r
 
 bool wb_own_names_trust(const struct wb_server *server, const struct wb_http_request *request)
 {
+    WB_CHECK(server->magic == WB_SERVER_MAGIC);
     for (size_t i = 0; i < request->field_count; i++) {
         struct wb_slice name = request->fields[i].name, value = request->fields[i].value;
         if (wb_slice_equal_nocase(name, WB_SLICE_LIT("Origin")) && !is_own_origin(server, request, value))

@@ -4,6 +4,7 @@
  *
  * Made for UTC here, complete without scripts; calendar.js makes the same of /api/calendar for the browser's zone.
  */
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "serve/sightings.h"
@@ -41,6 +42,7 @@ static int64_t year_of(int64_t day)
 /* The last day with captures that is not after `day`, or else the first one. There is at least one. */
 static int64_t day_until(const struct wb_sighting_spans *days, int64_t day)
 {
+    WB_CHECK(days->count > 0);
     size_t i = days->count - 1;
 
     while (i > 0 && days->items[i].number > day)
@@ -51,6 +53,7 @@ static int64_t day_until(const struct wb_sighting_spans *days, int64_t day)
 /* Without a day, the newest one of the year; without a year, the newest one of all. */
 static int read_choice(struct calendar_view *v)
 {
+    WB_CHECK(v->days.count > 0);
     struct wb_slice day = wb_http_param(v->call->request, "day"), year = wb_http_param(v->call->request, "year");
     int64_t time_ms = 0;
     uint64_t number;
@@ -112,13 +115,16 @@ static int fill_bars(struct calendar_bars *bars, int64_t year, int64_t month, bo
         if (wb_vec_push(bars, next) < 0)
             return WB_E_NOMEM;
     }
-    if (bars->count && bars->items[bars->count - 1].year == year && bars->items[bars->count - 1].month == month)
+    const struct calendar_bar *last = bars->count ? &bars->items[bars->count - 1] : NULL;
+    WB_CHECK(!last || last->year < year || (last->year == year && last->month <= month)); /* in the order of time */
+    if (last && last->year == year && last->month == month)
         return 0;
     return wb_vec_push(bars, next);
 }
 
 static int count_bars(const struct wb_sighting_spans *days, struct calendar_bars *bars)
 {
+    WB_CHECK(days->count > 0);
     int64_t first = year_of(days->items[0].number), last = year_of(days->items[days->count - 1].number);
     bool months = last - first <= 1, all = last - first < YEARS_IN_A_ROW;
     int err = months ? fill_bars(bars, first, 1, true) : 0;
@@ -128,8 +134,10 @@ static int count_bars(const struct wb_sighting_spans *days, struct calendar_bars
         wb_date_civil(days->items[i].number, &year, &month, &date);
         err = fill_bars(bars, year, months ? month : 0, all);
         if (err == 0) {
-            bars->items[bars->count - 1].count += days->items[i].count;
-            bars->items[bars->count - 1].fresh += days->items[i].kinds[WB_SIGHTING_NEW];
+            struct calendar_bar *bar = &bars->items[bars->count - 1];
+            WB_CHECK(bar->year == year && bar->month == (months ? month : 0));
+            bar->count += days->items[i].count;
+            bar->fresh += days->items[i].kinds[WB_SIGHTING_NEW];
         }
     }
     return err == 0 && months ? fill_bars(bars, last, 12, true) : err;
@@ -137,6 +145,9 @@ static int count_bars(const struct wb_sighting_spans *days, struct calendar_bars
 
 static void add_bar(struct calendar_view *v, const struct calendar_bar *bar, uint64_t most)
 {
+    WB_CHECK(bar->month >= 0 && bar->month <= 12);
+    WB_CHECK(bar->count <= most);
+    WB_CHECK(bar->fresh <= bar->count);
     struct wb_htmlpen *h = &v->h;
     uint64_t height = bar->count ? 2 + bar->count * (BAR_HEIGHT - 2) / most : 0;
     uint64_t fresh = bar->count ? height * bar->fresh / bar->count : 0;
@@ -183,6 +194,7 @@ static void add_bars(struct calendar_view *v)
 /* What a day is marked as: the most telling of what was found. */
 static enum wb_sighting_kind mark_of(const struct wb_sighting_span *day)
 {
+    WB_CHECK(day->count > 0);
     for (enum wb_sighting_kind kind = 0; kind + 1 < WB_SIGHTING_KINDS; kind++)
         if (day->kinds[kind])
             return kind;
@@ -246,6 +258,8 @@ static size_t find_day(const struct wb_sighting_spans *days, int64_t day)
         else
             end = middle;
     }
+    WB_CHECK(first == days->count || days->items[first].number >= day);
+    WB_CHECK(first == 0 || days->items[first - 1].number < day);
     return first;
 }
 
@@ -292,6 +306,8 @@ static void add_months(struct calendar_view *v)
 
 static void add_capture(struct calendar_view *v, size_t at)
 {
+    WB_CHECK(at < v->captures.count);
+    WB_CHECK(v->captures.items[at].version < v->timeline.count);
     const struct wb_sighting *capture = &v->captures.items[at];
     const struct wb_store_version *version = &v->timeline.versions[capture->version];
 
@@ -310,6 +326,7 @@ static void add_list(struct calendar_view *v)
 {
     size_t first = wb_sightings_from(&v->captures, v->day * WB_DAY_MS);
     size_t end = wb_sightings_from(&v->captures, (v->day + 1) * WB_DAY_MS);
+    WB_CHECK(first <= end);
     size_t at = v->after < end - first ? first + (size_t)v->after : first;
     size_t shown = end - at > DAY_SHOWN ? at + DAY_SHOWN : end;
     char day[WB_DATE_TEXT_MAX];
@@ -340,6 +357,7 @@ static void add_list(struct calendar_view *v)
 
 static void add_heading(struct calendar_view *v)
 {
+    WB_CHECK(v->captures.count > 0);
     struct wb_htmlpen *h = &v->h;
     size_t count = v->captures.count, versions = v->timeline.count;
 
@@ -380,6 +398,7 @@ static void show(struct calendar_view *v)
 
 void wb_handle_calendar_page(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     struct calendar_view v = {.call = call};
     int err = read_calendar(&v);
 

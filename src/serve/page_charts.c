@@ -5,6 +5,7 @@
  *   <figure class="plot" data-chart="rate" data-unit="" data-lines="crawl_pages|stored by crawls;captures_new|...">
  */
 #include "serve/page_charts.h"
+#include "base/check.h"
 #include "base/date.h"
 
 #include <math.h>
@@ -146,6 +147,7 @@ static void add_axes(struct wb_htmlpen *h, const struct wb_dash_past *past, cons
 static void add_line(struct wb_htmlpen *h, const struct wb_dash_past *past, const struct chart_line *line,
                      size_t number, double top)
 {
+    WB_CHECK(top > 0);
     double width = (WIDTH - LEFT - RIGHT) / (double)(past->count > 1 ? past->count - 1 : 1);
     bool down = false; /* the pen is */
     char point[64];
@@ -179,6 +181,7 @@ static void write_moment(int64_t time_s, int64_t length_s, char text_out[32])
 
 static void add_picture(struct wb_htmlpen *h, const struct wb_dash_past *past, size_t chart)
 {
+    WB_CHECK(chart < sizeof charts / sizeof *charts);
     const struct chart_line *lines = charts[chart].lines;
     const struct wb_dash_past_range *range = &past->range;
     char text[128];
@@ -216,8 +219,8 @@ static double mean_of(const struct wb_dash_past *past, size_t first, size_t end,
     for (size_t i = first; i < end; i++) {
         double value = wb_dash_past_value(past, i, number);
         if (!isnan(value)) {
-            sum += value * past->steps[i].watched_ms;
-            weight += past->steps[i].watched_ms;
+            sum += value * (double)past->steps[i].watched_ms;
+            weight += (double)past->steps[i].watched_ms;
         }
     }
     return weight > 0 ? sum / weight : NAN;
@@ -225,6 +228,8 @@ static double mean_of(const struct wb_dash_past *past, size_t first, size_t end,
 
 static void add_table(struct wb_htmlpen *h, const struct wb_dash_past *past, size_t chart)
 {
+    WB_CHECK(chart < sizeof charts / sizeof *charts);
+    WB_CHECK(past->count > 0);
     const struct chart_line *lines = charts[chart].lines;
     size_t per_row = (past->count + TABLE_ROWS - 1) / TABLE_ROWS;
     char text[32];
@@ -306,6 +311,9 @@ static void add_choices(struct wb_htmlpen *h, const struct wb_dash_past *past, c
 
 void wb_page_charts(struct wb_htmlpen *h, const struct wb_dash_past *past, const struct wb_dash_past_choice *choice)
 {
+    WB_CHECK(h->magic == WB_HTMLPEN_MAGIC);
+    WB_CHECK(past->count > 0);
+    WB_CHECK(past->range.step_s > 0);
     const struct wb_dash_past_range *range = &past->range;
 
     wb_htmlpen_put(h,

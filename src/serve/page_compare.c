@@ -9,6 +9,7 @@
  * together. For that, the frames are of our origin (docs/design/0046-moving-in-time.md says why that is safe); nothing
  * in them can run scripts.
  */
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "extract/extract.h"
@@ -169,6 +170,7 @@ int wb_page_changes(struct wb_page_view *v, struct wb_slice a, struct wb_slice b
 {
     struct compare_side sides[2] = {0};
 
+    WB_CHECK(v->h.magic == WB_HTMLPEN_MAGIC);
     if (a.ptr && b.ptr && !v->stored)
         return wb_fail(WB_E_NOTFOUND, "no version of this page is stored");
     int err = read_sides(v->call, v->id, a, b, sides);
@@ -214,6 +216,7 @@ static struct wb_replay_page replayed(const struct wb_page *page, const char *di
 
 static int find_marks(struct compare_view *v, char digits[2][WB_CDX_TIME_MAX])
 {
+    WB_CHECK(v->changes == 0);
     for (int i = 0; i < 2; i++)
         wb_cdx_time(v->sides[i].page.time_ms, digits[i]);
     struct wb_replay_page old = replayed(&v->sides[0].page, digits[0]), new = replayed(&v->sides[1].page, digits[1]);
@@ -349,6 +352,7 @@ static int show(struct compare_view *v)
 
 void wb_handle_compare(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     struct compare_view v = {.call = call};
     int err = read_view(&v);
 
@@ -364,6 +368,7 @@ void wb_handle_compare(struct wb_call *call)
 /* The page as it is shown: what an HTML page has becomes links into the archive, everything else stays. */
 static int write_frame(struct compare_view *v, int side, const char *digits)
 {
+    WB_CHECK(v->call->reply->body.len == 0);
     struct wb_replay_page page = replayed(&v->sides[side].page, digits);
     struct wb_replay_options options = {.prefix = WB_SLICE_LIT("/web/"), .marks = &v->marks[side]};
     struct wb_buf type = WB_BUF_INIT;
@@ -397,6 +402,7 @@ static int add_fields(struct wb_call *call)
 
 void wb_handle_compare_frame(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     struct compare_view v = {.call = call};
     struct wb_slice side = wb_http_param(call->request, "side");
     bool after = wb_slice_equal(side, WB_SLICE_LIT("b"));

@@ -2,6 +2,7 @@
  * page_dash.c - GET /dash: the dashboard. Without scripts it shows the state of this moment and the past as pictures
  * and tables; dash.js keeps everything current, and sends the operator's orders.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/path.h"
@@ -190,7 +191,7 @@ static int add_node(void *context, const struct wb_store_node *n)
     return nodes->h->err;
 }
 
-/* Where the pages are: only of interest if there are several nodes, or if the one is down. dash.js decides it anew. */
+/* Where the pages are: only of interest if there are several nodes, or if the one is down. dash.js decides it again. */
 static void add_nodes(struct wb_call *call, struct wb_htmlpen *h, const struct wb_answer_stat *s)
 {
     struct dash_nodes nodes = {.h = h};
@@ -434,6 +435,7 @@ void wb_handle_dash_page(struct wb_call *call)
     struct wb_dash_past_range range;
     struct wb_answer_stat stat = {.unmerged = 0};
 
+    WB_CHECK(wb_call_is_fresh(call));
     int err = wb_dash_past_params(call, STEPS_WANTED, &range, &choice);
     if (err == 0)
         err = wb_dash_past_read(call->server->dash, &range, &past);

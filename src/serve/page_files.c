@@ -1,5 +1,6 @@
 /* page_files.c - GET /files?url=[&time=TIME][&apart=SECONDS]: the files of a stored page and their distances for
  * people. */
+#include "base/check.h"
 #include "serve/distance.h"
 #include "serve/embedded.h"
 #include "serve/htmlpen.h"
@@ -8,6 +9,7 @@ static void add_file(struct wb_htmlpen *h, const struct wb_embedded *e, const st
 {
     char words[WB_DISTANCE_MAX];
 
+    WB_CHECK(file->sheet == SIZE_MAX || file->sheet < (size_t)(file - e->files.items)); /* it was named before */
     wb_htmlpen_put(h, "<tr><td class=\"long\"><a href=\"/calendar?url={}\">{}</a>", wb_htmlpen_param(file->url),
                    wb_htmlpen_text(file->url));
     if (file->sheet != SIZE_MAX)
@@ -67,6 +69,7 @@ static void show(struct wb_call *call, const struct wb_embedded *e)
 
 void wb_handle_files_page(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     struct wb_embedded e;
     int err = wb_embedded_read(call, &e);
 

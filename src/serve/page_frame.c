@@ -1,4 +1,5 @@
 /* page_frame.c - what all pages for people have in common: fields, head, the bar at the top, errors. */
+#include "base/check.h"
 #include "base/error.h"
 #include "serve/assets.h"
 #include "serve/htmlpen.h"
@@ -17,6 +18,7 @@ int wb_page_fields(struct wb_http_reply *reply)
     };
     int err = 0;
 
+    WB_CHECK(reply->body.len == 0);
     for (size_t i = 0; i < sizeof fields / sizeof *fields && err == 0; i++)
         err = wb_http_reply_field(reply, fields[i][0], wb_slice_str(fields[i][1]));
     return err;
@@ -81,7 +83,7 @@ static void add_bar(struct wb_htmlpen *h, const struct wb_page_frame *frame, boo
 
 static void begin(struct wb_http_reply *reply, struct wb_htmlpen *h, const struct wb_page_frame *frame)
 {
-    *h = (struct wb_htmlpen){.out = &reply->body};
+    wb_htmlpen_init(h, &reply->body);
     h->err = wb_page_fields(reply);
     add_head(h, frame);
     add_bar(h, frame, frame->place == WB_PAGE_SEARCH && frame->query.len == 0 && frame->title.len == 0);
@@ -89,6 +91,10 @@ static void begin(struct wb_http_reply *reply, struct wb_htmlpen *h, const struc
 
 void wb_page_begin(struct wb_call *call, struct wb_htmlpen *h, const struct wb_page_frame *frame)
 {
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
+    WB_CHECK(call->body == WB_CALL_NOTHING);
+    WB_CHECK(call->reply->body.len == 0);
+    call->body = WB_CALL_PAGE;
     begin(call->reply, h, frame);
 }
 
@@ -101,7 +107,13 @@ static void end(struct wb_htmlpen *h)
 
 void wb_page_end(struct wb_call *call, struct wb_htmlpen *h)
 {
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
+    WB_CHECK(call->body == WB_CALL_PAGE);
+    WB_CHECK(h->magic == WB_HTMLPEN_MAGIC);
+    WB_CHECK(h->out == &call->reply->body);
+    call->body = WB_CALL_ENDED;
     end(h);
+    h->magic = 0; /* nothing comes after it */
     if (h->err < 0)
         wb_call_fail(call, h->err);
 }
@@ -128,6 +140,7 @@ static const char *title_of(unsigned status)
 
 void wb_page_error(struct wb_http_reply *reply, unsigned status, const char *message)
 {
+    WB_CHECK(status >= 400);
     struct wb_page_frame frame = {.title = wb_slice_str(title_of(status)), .place = WB_PAGE_VIEW};
     struct wb_htmlpen h;
 

@@ -4,6 +4,7 @@
  * else there is. What is folded under it is in a <details>, which needs no script.
  */
 #include "serve/page_hits.h"
+#include "base/check.h"
 #include "base/codec.h"
 #include "base/date.h"
 #include "base/utf8.h"
@@ -77,6 +78,7 @@ static bool next_part(struct wb_slice *rest, struct wb_slice *part_out)
 /* "example.org › guide › intro.html": the host, and the parts of the path, of which some in the middle are left out. */
 void wb_page_place(struct wb_htmlpen *h, struct wb_slice url)
 {
+    WB_CHECK(h->magic == WB_HTMLPEN_MAGIC);
     const char *scheme = wb_htmlpen_is_web_url(url) ? memmem(url.ptr, url.len, "://", 3) : NULL;
     struct wb_slice rest = scheme ? wb_slice(scheme + 3, (size_t)(url.ptr + url.len - scheme) - 3) : url, part;
     size_t count = 0, number = 0;
@@ -256,6 +258,7 @@ static void add_ways(struct wb_htmlpen *h, const struct wb_hit *hit)
 
 void wb_page_hit(struct wb_htmlpen *h, const struct wb_hit *hit, struct wb_slice accepted)
 {
+    WB_CHECK(h->magic == WB_HTMLPEN_MAGIC);
     wb_htmlpen_raw(h, "<li class=\"hit\">\n<h2>");
     add_title_link(h, hit->url, hit->title, hit->time_ms, hit->language);
     wb_htmlpen_raw(h, "</h2>\n<p class=\"address\">");

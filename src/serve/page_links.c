@@ -1,4 +1,5 @@
 /* page_links.c - the neighbours of a page for people: links to and from it with their texts, and similar pages. */
+#include "base/check.h"
 #include "base/error.h"
 #include "serve/page_view.h"
 
@@ -17,6 +18,7 @@ static int add_link(void *context, const struct wb_link_row *row)
     struct page_links_walk *walk = context;
     uint64_t at = walk->at++;
 
+    WB_CHECK(!walk->more); /* that has ended the walk */
     if (at < walk->after)
         return 0;
     if (at >= walk->after + LINKS_SHOWN) {
@@ -60,6 +62,7 @@ static void add_direction(struct wb_page_view *v, enum wb_webdb_direction direct
 
 void wb_page_links(struct wb_page_view *v)
 {
+    WB_CHECK(v->h.magic == WB_HTMLPEN_MAGIC && (v->docid == WB_DOCID_NONE || v->searcher));
     if (v->docid == WB_DOCID_NONE) {
         wb_htmlpen_raw(&v->h,
                        "<p class=\"note\">The index does not know this page yet, so links to it and similar pages are "
@@ -96,6 +99,7 @@ void wb_page_similar(struct wb_page_view *v)
     struct wb_similar_page pages[SIMILAR_SHOWN];
     size_t count = 0;
 
+    WB_CHECK(v->h.magic == WB_HTMLPEN_MAGIC && (v->docid == WB_DOCID_NONE || v->searcher));
     if (v->docid == WB_DOCID_NONE)
         return;
     int err = wb_similar(v->searcher, v->docid, 0, SIMILAR_SHOWN, pages, &count);

@@ -2,6 +2,7 @@
  * page_listing.c - GET /captures?url=HOST/(*): the captures of a site for people, with filters and orders (without the
  * parentheses). The parameters are those of /api/captures.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "serve/htmlpen.h"
 #include "serve/listing.h"
@@ -135,6 +136,7 @@ static void show(struct listing_view *v)
 
 void wb_handle_listing_page(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     struct listing_view v = {.call = call, .url = wb_http_param(call->request, "url")};
     int err = wb_listing_read(call, &v.l);
 

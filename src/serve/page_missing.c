@@ -1,5 +1,6 @@
 /* page_missing.c - "this page is not in the archive": the captures of its site next to the time, and the live web. */
 #include "serve/page_missing.h"
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "serve/capture.h"
@@ -63,6 +64,7 @@ void wb_page_missing_site(struct wb_htmlpen *h, struct wb_slice url, const char 
 {
     struct wb_url parsed = WB_URL_INIT;
 
+    WB_CHECK(h->magic == WB_HTMLPEN_MAGIC);
     if (wb_url_parse(url, NULL, &parsed) == 0)
         wb_htmlpen_put(h, "<a rel=\"nofollow\" target=\"_top\" href=\"/web/*/{}/*\">{}</a>\n",
                        wb_htmlpen_text(wb_slice(parsed.href.ptr, parsed.path_at)), wb_htmlpen_str(words));
@@ -78,6 +80,7 @@ int wb_page_missing_file(struct wb_call *call)
                  {"worker", "text/javascript"},
                  {"sharedworker", "text/javascript"}};
 
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         if (!wb_capture_is_for(call, files[i].dest))
             continue;
@@ -109,9 +112,11 @@ static void add_ways(struct wb_htmlpen *h, const struct wb_page_missing *m)
 
 int wb_page_missing(struct wb_call *call, const struct wb_page_missing *m)
 {
-    struct wb_htmlpen h = {.out = &call->reply->body};
+    WB_CHECK(call->magic == WB_CALL_MAGIC && (!m->door || call->request->also));
+    struct wb_htmlpen h;
     struct wb_htmlpen_value url = wb_htmlpen_text(wb_buf_slice(&m->target->url));
 
+    wb_htmlpen_init(&h, &call->reply->body);
     wb_http_reply_error(call->reply, 404, "there is no copy of this page");
     wb_buf_clear(&call->reply->fields);
     wb_buf_clear(&call->reply->body);

@@ -1,5 +1,6 @@
 /* page_query.c - adding conditions to a query and removing them again. See page_query.h. */
 #include "serve/page_query.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "query/query.h"
@@ -52,6 +53,8 @@ static bool is_of_field(const struct wb_ask_node *node, const char *field)
 /* Appends the items that are left in the list, which loses those that are NULL. grouped: something will follow. */
 static int print_items(struct query_parts *q, bool grouped, struct wb_buf *out)
 {
+    WB_CHECK(q->count > 0);
+    WB_CHECK(!q->is_or);
     struct wb_ask_node root = *q->ask.root;
     size_t left = 0;
 
@@ -88,6 +91,7 @@ static int append_term(struct wb_buf *out, const char *field, struct wb_slice va
 /* As typed if possible. In parentheses, a parenthesis without a partner would get another meaning. */
 static int append_whole(struct wb_slice query, const struct query_parts *q, struct wb_buf *out)
 {
+    WB_CHECK(!q->is_or || q->count == 0);
     if (!q->is_or)
         return wb_buf_append_slice(out, query);
     int err = wb_buf_append_char(out, '(');
@@ -141,6 +145,7 @@ int wb_page_query_term(struct wb_slice query, size_t number, struct wb_slice *te
         struct wb_ask_node *node = q.items[i];
         if (!is_term(node) || seen++ != number)
             continue;
+        WB_CHECK(node->begin <= node->end && node->end <= query.len);
         *term_out = wb_slice(query.ptr + node->begin, node->end - node->begin);
         q.items[i] = NULL;
         err = print_items(&q, false, rest_out);
@@ -152,10 +157,12 @@ int wb_page_query_term(struct wb_slice query, size_t number, struct wb_slice *te
 
 size_t wb_page_query_word(struct wb_slice text)
 {
+    WB_CHECK(text.len > 0);
     size_t length = wb_utf8_length(text.ptr, text.len);
     size_t end = length ? length : 1;
 
     while (end < text.len && (unsigned char)text.ptr[end] > ' ')
         end++;
+    WB_CHECK(end <= text.len);
     return end;
 }

@@ -3,6 +3,7 @@
  *
  * Facets are links that add a field to the query (site:example.org), so that the query always says what is shown.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "os/clock.h"
 #include "serve/page_hits.h"
@@ -244,6 +245,7 @@ static void add_mistake(struct search_view *v, const char *message)
 {
     size_t at = v->results.bad_at < v->query.len ? v->results.bad_at : v->query.len;
     size_t length = at < v->query.len ? wb_page_query_word(wb_slice(v->query.ptr + at, v->query.len - at)) : 0;
+    WB_CHECK(length <= v->query.len - at);
 
     v->call->reply->status = 400;
     wb_htmlpen_put(&v->h, "<h1>This query cannot be understood</h1>\n<p class=\"problem\">{}</p>\n",
@@ -370,6 +372,7 @@ void wb_handle_search_page(struct wb_call *call)
     int64_t began = wb_clock_mono_ns();
     int err = 0;
 
+    WB_CHECK(wb_call_is_fresh(call));
     if (wb_slice_trim(v.query).len == 0) {
         wb_page_begin(call, &v.h, &(struct wb_page_frame){.place = WB_PAGE_SEARCH});
         add_front(call, &v.h);

@@ -3,6 +3,7 @@
  * ones, what webdb knows about its visits, and its robots.txt. With why=1 also whether it is being crawled, which has
  * to read the journal.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "serve/htmlpen.h"
 
@@ -57,6 +58,8 @@ static int read_index(struct site_view *v)
 
 static int read_webdb(struct site_view *v)
 {
+    WB_CHECK(!v->webdb);
+    WB_CHECK(v->host.len > 0);
     int err = wb_webdb_open(v->call->server->options->dir, &v->webdb);
 
     if (err == 0)
@@ -228,6 +231,7 @@ static int show(struct site_view *v)
 
 void wb_handle_site_page(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     struct site_view v = {.call = call};
     int err = read_site(&v);
 

@@ -1,14 +1,25 @@
 /* page_versions.c - the past of a page for people: a line of time, and a table to choose two versions from. */
+#include "base/check.h"
 #include "serve/page_view.h"
 
 enum { VERSIONS_SHOWN = 50, TICKS_MAX = 500, LINE_WIDTH = 1000 };
 
 /* ---- the line of time -------------------------------------------------------------------------------------------- */
 
-static uint64_t place_of(const struct wb_store_timeline *t, int64_t time_ms)
+static int64_t last_of(const struct wb_store_timeline *t)
 {
-    int64_t first = t->times[0], span = t->times[t->time_count - 1] - first;
+    int64_t last = t->times[0];
 
+    for (size_t i = 0; i < t->count; i++)
+        last = t->versions[i].last_ms > last ? t->versions[i].last_ms : last;
+    return last;
+}
+
+static uint64_t place_of(const struct wb_store_timeline *t, int64_t last_ms, int64_t time_ms)
+{
+    int64_t first = t->times[0], span = last_ms - first;
+
+    WB_CHECK(first <= time_ms && time_ms <= last_ms);
     return span > 0 ? (uint64_t)((double)(time_ms - first) / (double)span * LINE_WIDTH) : LINE_WIDTH / 2;
 }
 
@@ -20,13 +31,14 @@ static void add_line(struct wb_page_view *v)
 {
     const struct wb_store_timeline *t = &v->timeline;
     size_t step = t->count / TICKS_MAX + 1, tick = t->time_count / TICKS_MAX + 1;
+    int64_t last_ms = last_of(t);
 
     wb_htmlpen_raw(&v->h,
                    "<svg class=\"line\" viewBox=\"-4 0 1008 44\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\n"
                    "<rect class=\"axis\" x=\"-4\" y=\"21\" width=\"1008\" height=\"2\"/>\n");
     for (size_t i = 0; i < t->count; i += step) {
         const struct wb_store_version *version = &t->versions[i];
-        uint64_t from = place_of(t, version->time_ms), to = place_of(t, version->last_ms);
+        uint64_t from = place_of(t, last_ms, version->time_ms), to = place_of(t, last_ms, version->last_ms);
         wb_htmlpen_put(&v->h,
                        "<a href=\"/web/{}/{}\" tabindex=\"-1\"><rect class=\"v{}\" x=\"{}\" y=\"10\" width=\"{}\" "
                        "height=\"24\"><title>Version {}: {} to {}</title></rect></a>\n",
@@ -36,9 +48,9 @@ static void add_line(struct wb_page_view *v)
     }
     for (size_t i = 0; i < t->time_count; i += tick)
         wb_htmlpen_put(&v->h, "<rect class=\"tick\" x=\"{}\" y=\"36\" width=\"2\" height=\"6\"/>\n",
-                       wb_htmlpen_plain(place_of(t, t->times[i])));
+                       wb_htmlpen_plain(place_of(t, last_ms, t->times[i])));
     wb_htmlpen_put(&v->h, "</svg>\n<p class=\"ends\"><span>{}</span><span>{}</span></p>\n",
-                   wb_htmlpen_time(t->times[0]), wb_htmlpen_time(t->times[t->time_count - 1]));
+                   wb_htmlpen_time(t->times[0]), wb_htmlpen_time(last_ms));
 }
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
@@ -53,6 +65,7 @@ static void add_choice(struct wb_page_view *v, const char *name, const char *lab
 
 static void add_version(struct wb_page_view *v, size_t number, bool compare)
 {
+    WB_CHECK(number < v->timeline.count);
     const struct wb_store_version *version = &v->timeline.versions[number];
     size_t newest = v->timeline.count - 1;
 
@@ -75,6 +88,7 @@ static void add_table(struct wb_page_view *v, uint64_t skip)
     size_t begin = end > VERSIONS_SHOWN ? end - VERSIONS_SHOWN : 0;
     bool compare = count > 1;
 
+    WB_CHECK(skip < v->timeline.count);
     wb_htmlpen_put(&v->h,
                    "<form action=\"/compare\" method=\"get\">\n<input type=\"hidden\" name=\"url\" value=\"{}\">\n",
                    wb_htmlpen_text(v->page.url));
@@ -102,6 +116,7 @@ void wb_page_versions(struct wb_page_view *v)
 {
     uint64_t skip = 0;
 
+    WB_CHECK(v->h.magic == WB_HTMLPEN_MAGIC);
     if (!v->stored || v->timeline.count == 0 || v->timeline.time_count == 0)
         return;
     if (v->h.err == 0)

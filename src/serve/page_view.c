@@ -4,6 +4,7 @@
  * A URL that was never fetched has a page too, as long as links lead to it. What is not known at all is a 404.
  */
 #include "serve/page_view.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "extract/extract.h"
 #include "url/url.h"
@@ -29,6 +30,8 @@ static int read_stored(struct wb_page_view *v)
 /* A page of the index that the store does not have was taken down or is gone: then its title is nobody's business. */
 static int read_indexed(struct wb_page_view *v)
 {
+    WB_CHECK(!v->searcher);
+    WB_CHECK(v->docid == WB_DOCID_NONE);
     struct wb_slice title;
     int err = wb_call_searcher(v->call, &v->searcher);
 
@@ -83,6 +86,7 @@ static int read_view(struct wb_page_view *v)
 
 static const void *fact_of(struct wb_page_view *v, enum wb_fact fact)
 {
+    WB_CHECK(v->docid == WB_DOCID_NONE || v->searcher);
     const void *values = NULL;
     struct wb_index *index = v->searcher ? wb_searcher_index(v->searcher) : NULL;
 
@@ -228,6 +232,7 @@ static int show(struct wb_page_view *v)
 
 void wb_handle_page_view(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     struct wb_page_view v = {.call = call, .docid = WB_DOCID_NONE};
     int err = read_view(&v);
 

@@ -2,6 +2,7 @@
  * page_watch.c - what people watch, as pages: GET /dash/sites, /dash/fetches, /dash/orders. They work without scripts;
  * dash.js asks for the same pages again, and puts the part with data-live in its place.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "fetch/fetch.h"
 #include "os/clock.h"
@@ -175,6 +176,7 @@ void wb_handle_sites_page(struct wb_call *call)
     struct wb_watch_search search;
     struct wb_htmlpen h;
 
+    WB_CHECK(wb_call_is_fresh(call));
     int err = wb_watch_search_read(call, &search);
     if (err == 0)
         err = wb_watch_sites_read(call->server, &search, &sites);
@@ -255,6 +257,7 @@ void wb_handle_fetches_page(struct wb_call *call)
     struct wb_htmlpen h;
     uint64_t newest;
 
+    WB_CHECK(wb_call_is_fresh(call));
     int err = wb_watch_filter_read(call, &filter);
     if (err < 0) {
         wb_call_fail(call, err);
@@ -300,6 +303,7 @@ void wb_handle_orders_page(struct wb_call *call)
     struct wb_htmlpen h;
     uint64_t limit;
 
+    WB_CHECK(wb_call_is_fresh(call));
     int err = wb_call_number(call, "limit", ORDERS_SHOWN, ORDERS_MAX, &limit);
     if (err < 0) {
         wb_call_fail(call, err);

@@ -1,5 +1,6 @@
 /* replay_door.c - the second address: its name, its policy, and who is let in. */
 #include "serve/replay_door.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "serve/capture.h"
@@ -28,6 +29,8 @@ static struct wb_slice without_port(struct wb_slice host)
 /* Where the stages are, as far as the server can know: for pages that are opened without one. */
 static int find_home(const struct wb_server *server, struct wb_replay_door *door)
 {
+    WB_CHECK(door->name.len > 0);
+    WB_CHECK(door->home.len == 0);
     const struct wb_serve_options *o = server->options;
     struct wb_slice address = wb_slice_str(wb_httpd_address(server->httpd));
     bool named = !door->loopback && o->host_count;
@@ -61,6 +64,8 @@ static int put_ancestors(const struct wb_serve_options *o, struct wb_buf *out)
 /* docs/design/0045-replay-origin.md explains each directive. */
 static int make_policy(const struct wb_serve_options *o, struct wb_replay_door *door)
 {
+    WB_CHECK(door->base.name.len > 0);
+    WB_CHECK(door->policy.len == 0);
     int err =
         wb_buf_printf(&door->sources, "%s://*.%.*s", door->base.tls ? "https" : "http", WB_SLICE_ARG(door->base.name));
     struct wb_slice all = wb_buf_slice(&door->sources);
@@ -98,12 +103,14 @@ int wb_replay_door_open(const struct wb_server *server, struct wb_replay_door **
     *door_out = NULL;
     if (!door)
         return WB_E_NOMEM;
+    door->magic = WB_REPLAY_DOOR_MAGIC;
     int err = find_name(server, door);
     door->base.name = wb_buf_slice(&door->name);
     if (err == 0)
         err = find_home(server, door);
     if (err == 0)
         err = make_policy(server->options, door);
+    WB_CHECK(err < 0 || (door->policy.len > 0 && door->sources.len > 0 && door->home.len > 0));
     if (err < 0)
         wb_replay_door_close(door);
     else
@@ -115,10 +122,12 @@ void wb_replay_door_close(struct wb_replay_door *door)
 {
     if (!door)
         return;
+    WB_CHECK(door->magic == WB_REPLAY_DOOR_MAGIC);
     wb_buf_release(&door->name);
     wb_buf_release(&door->sources);
     wb_buf_release(&door->policy);
     wb_buf_release(&door->home);
+    door->magic = 0;
     wb_free(door);
 }
 
@@ -127,6 +136,7 @@ const struct wb_replay_door *wb_replay_door_for(const struct wb_call *call)
     const struct wb_replay_door *door = call->server->door;
     bool here = is_loopback_name(without_port(wb_http_field(call->request, "Host")));
 
+    WB_CHECK(!door || door->magic == WB_REPLAY_DOOR_MAGIC);
     /* Where reading needs a token, a browser would ask for it again on every origin. */
     return door && call->server->reading_is_open && !call->request->also && (here || !door->loopback) ? door : NULL;
 }
@@ -134,6 +144,7 @@ const struct wb_replay_door *wb_replay_door_for(const struct wb_call *call)
 int wb_replay_door_address(const struct wb_replay_door *door, const char *digits, struct wb_slice url,
                            struct wb_buf *out)
 {
+    WB_CHECK(door->magic == WB_REPLAY_DOOR_MAGIC);
     struct wb_url parsed = WB_URL_INIT;
     int err = wb_url_parse(url, NULL, &parsed);
 
@@ -145,6 +156,7 @@ int wb_replay_door_address(const struct wb_replay_door *door, const char *digits
 
 bool wb_replay_door_has_origin(const struct wb_replay_door *door, struct wb_slice origin)
 {
+    WB_CHECK(door->magic == WB_REPLAY_DOOR_MAGIC);
     struct wb_slice scheme = door->base.tls ? WB_SLICE_LIT("https://") : WB_SLICE_LIT("http://"), labels, time;
     struct wb_buf live = WB_BUF_INIT;
 
@@ -163,6 +175,7 @@ bool wb_replay_door_has_origin(const struct wb_replay_door *door, struct wb_slic
 static bool find_labels(const struct wb_server *server, const struct wb_http_request *request,
                         struct wb_slice *labels_out)
 {
+    WB_CHECK(server->door->magic == WB_REPLAY_DOOR_MAGIC);
     const struct wb_replay_base *base = &server->door->base;
     struct wb_slice host = wb_http_field(request, "Host");
 
@@ -177,6 +190,8 @@ static bool find_labels(const struct wb_server *server, const struct wb_http_req
 int wb_replay_door_admit(struct wb_server *server, const struct wb_http_request *head, uint64_t *body_max_out,
                          struct wb_http_reply *reply)
 {
+    WB_CHECK(server->magic == WB_SERVER_MAGIC);
+    WB_CHECK(head->also);
     struct wb_slice labels, host = wb_http_field(head, "Host");
 
     *body_max_out = 0;
@@ -211,6 +226,8 @@ int wb_replay_door_admit(struct wb_server *server, const struct wb_http_request 
 /* /web/TIME/URL leads a browser to the stage, where the page can be seen. */
 static int lead_home(struct wb_call *call)
 {
+    WB_CHECK(call->request->also);
+    WB_CHECK(call->reply->status == 200);
     struct wb_buf place = WB_BUF_INIT;
     int err = wb_buf_append_slice(&place, wb_buf_slice(&call->server->door->home));
 
@@ -235,7 +252,8 @@ static void show_name(struct wb_call *call)
     }
     int err = wb_slice_starts(path, WB_SLICE_LIT("/web/")) ? lead_home(call) : 0;
     if (call->reply->status != 302) {
-        struct wb_htmlpen h = {.out = &call->reply->body};
+        struct wb_htmlpen h;
+        wb_htmlpen_init(&h, &call->reply->body);
         call->reply->status = wb_slice_equal(path, WB_SLICE_LIT("/")) ? 200 : 404;
         h.err = wb_http_reply_field(call->reply, "Content-Type", WB_SLICE_LIT("text/html; charset=utf-8"));
         if (h.err == 0)
@@ -257,6 +275,8 @@ void wb_replay_door_handle(struct wb_call *call)
 {
     struct wb_slice labels;
 
+    WB_CHECK(wb_call_is_fresh(call));
+    WB_CHECK(call->request->also);
     if (find_labels(call->server, call->request, &labels) && labels.len) /* it was admitted */
         wb_origin_replay(call, labels);
     else

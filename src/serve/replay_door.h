@@ -22,7 +22,10 @@
 /* Below this path of every origin are files of ours. */
 #define WB_REPLAY_DOOR_OWN "/-webbase-/"
 
+#define WB_REPLAY_DOOR_MAGIC 0x57425244u
+
 struct wb_replay_door {
+    uint32_t magic; /* WB_REPLAY_DOOR_MAGIC from open to close */
     struct wb_replay_base base;
     bool loopback;         /* its name is localhost, which browsers on this machine alone can use */
     struct wb_buf name;    /* of the base: "localhost:8081" */

@@ -122,6 +122,7 @@ static bool is_for_people(const struct wb_route *route, const struct wb_http_req
 void wb_route_fail(const struct wb_route *route, const struct wb_http_request *request, struct wb_http_reply *reply,
                    unsigned status, const char *message)
 {
+    WB_CHECK(status >= 400 && status <= 599);
     if (is_for_people(route, request))
         wb_page_error(reply, status, message);
     else
@@ -138,6 +139,7 @@ static void refuse_method(const struct wb_route *route, const struct wb_http_req
 static void refuse_access(const struct wb_route *route, const struct wb_http_request *head, struct wb_http_reply *reply,
                           unsigned status)
 {
+    WB_CHECK(status == 401 || status == 403);
     wb_route_fail(route, head, reply, status,
                   status == 403   ? "this token is not good for this"
                   : route->people ? "this needs a token: give it as the password, with any name"
@@ -162,6 +164,7 @@ bool wb_route_is_guessing(struct wb_server *server, const struct wb_http_request
 {
     bool right;
 
+    WB_CHECK(server->magic == WB_SERVER_MAGIC);
     if (!wb_access_has_token(server, head, &right))
         return false;
     int wait_ms = wb_guesses_enter(server->guesses, head, right, wb_clock_mono_ns() / 1000000);
@@ -182,6 +185,8 @@ bool wb_route_is_slow(const struct wb_http_request *request)
 int wb_route_admit(struct wb_server *server, const struct wb_http_request *head, uint64_t *body_max_out,
                    struct wb_http_reply *reply)
 {
+    WB_CHECK(server->magic == WB_SERVER_MAGIC);
+    WB_CHECK(!head->also);
     const struct wb_route *route = wb_route_find(head->path);
     struct wb_slice foreign;
     char message[256];

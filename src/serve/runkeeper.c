@@ -39,7 +39,10 @@ enum {
     EXEC_FAILED = 127,
 };
 
+#define RUNKEEPER_MAGIC 0x5742524bu
+
 struct wb_runkeeper {
+    uint32_t magic; /* RUNKEEPER_MAGIC from new to free */
     const char *const *args;
     void (*say)(void *context, const char *message);
     void *context;
@@ -69,6 +72,7 @@ static bool is_ending(const struct wb_runkeeper *keeper)
 /* In the new process: only calls that are safe after a fork of a program with threads. */
 _Noreturn static void become(const struct wb_runkeeper *keeper, pid_t server)
 {
+    WB_CHECK(getpid() != server); /* we are the child */
     sigset_t none;
 
     sigemptyset(&none);
@@ -87,6 +91,8 @@ static int watch(struct wb_runkeeper *keeper, pid_t pid)
     int64_t told_ms = 0;
     int status;
 
+    WB_CHECK(keeper->magic == RUNKEEPER_MAGIC);
+    WB_CHECK(pid > 0);
     for (;;) {
         pid_t ended = waitpid(pid, &status, WNOHANG);
         if (ended == pid)
@@ -107,6 +113,7 @@ static int watch(struct wb_runkeeper *keeper, pid_t pid)
 
 static int run_once(struct wb_runkeeper *keeper)
 {
+    WB_CHECK(keeper->magic == RUNKEEPER_MAGIC);
     pid_t server = getpid(), pid = fork();
 
     if (pid == 0)
@@ -120,6 +127,7 @@ static void report(const struct wb_runkeeper *keeper, int status, int64_t pause_
 {
     char what[80], text[160];
 
+    WB_CHECK(pause_ms >= PAUSE_FIRST_MS);
     if (status < 0)
         snprintf(what, sizeof what, "could not be started: %s", strerror(errno));
     else if (WIFSIGNALED(status))
@@ -137,6 +145,7 @@ static void *keep(void *context)
     struct wb_runkeeper *keeper = context;
     int64_t pause_ms = PAUSE_FIRST_MS;
 
+    WB_CHECK(keeper->magic == RUNKEEPER_MAGIC);
     while (!is_ending(keeper)) {
         int64_t began_ms = now_ms();
         int status = run_once(keeper);
@@ -151,6 +160,7 @@ static void *keep(void *context)
         report(keeper, status, pause_ms);
         for (int64_t until = now_ms() + pause_ms; now_ms() < until && !is_ending(keeper);)
             nap();
+        WB_CHECK(pause_ms >= PAUSE_FIRST_MS && pause_ms <= PAUSE_MAX_MS);
         pause_ms = pause_ms * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : pause_ms * 2;
     }
     return NULL;
@@ -159,12 +169,14 @@ static void *keep(void *context)
 int wb_runkeeper_new(const char *const *args, void (*say)(void *context, const char *message), void *context,
                      struct wb_runkeeper **keeper_out)
 {
+    WB_CHECK(args && args[0]);
+    WB_CHECK(say);
     struct wb_runkeeper *keeper = wb_alloc_zero(1, sizeof *keeper);
 
-    WB_CHECK(args && args[0] && say);
     *keeper_out = NULL;
     if (!keeper)
         return WB_E_NOMEM;
+    keeper->magic = RUNKEEPER_MAGIC;
     keeper->args = args;
     keeper->say = say;
     keeper->context = context;
@@ -181,7 +193,10 @@ void wb_runkeeper_free(struct wb_runkeeper *keeper)
 {
     if (!keeper)
         return;
+    WB_CHECK(keeper->magic == RUNKEEPER_MAGIC);
+    WB_CHECK(!atomic_load(&keeper->ending));
     atomic_store(&keeper->ending, true);
     pthread_join(keeper->thread, NULL);
+    keeper->magic = 0;
     wb_free(keeper);
 }

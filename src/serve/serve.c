@@ -1,5 +1,6 @@
 /* serve.c - starts the server and stops it again. */
 #include "serve/serve.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/kept.h"
 #include "os/clock.h"
@@ -19,6 +20,7 @@ enum { TEXTS_BYTES = 64 << 20, TEXTS_PART = 4 };
 
 static int admit(void *context, const struct wb_http_request *head, uint64_t *body_max_out, struct wb_http_reply *reply)
 {
+    WB_CHECK(((const struct wb_server *)context)->magic == WB_SERVER_MAGIC);
     return head->also ? wb_replay_door_admit(context, head, body_max_out, reply)
                       : wb_route_admit(context, head, body_max_out, reply);
 }
@@ -31,14 +33,21 @@ static bool is_slow(void *context, const struct wb_http_request *request)
 
 static void handle(void *context, void *worker, const struct wb_http_request *request, struct wb_http_reply *reply)
 {
-    struct wb_call call = {.server = context, .worker = worker, .request = request, .reply = reply};
+    struct wb_call call = {
+        .magic = WB_CALL_MAGIC, .server = context, .worker = worker, .request = request, .reply = reply};
 
+    WB_CHECK(call.server->magic == WB_SERVER_MAGIC);
+    WB_CHECK(call.worker->magic == WB_SERVE_WORKER_MAGIC);
     if (request->also)
         wb_replay_door_handle(&call);
     else
         wb_route_find(request->path)->handle(&call); /* there is one: the request was admitted */
+    /* What it began, it has ended. */
+    WB_CHECK(call.body != WB_CALL_JSON && call.body != WB_CALL_PAGE);
+    WB_CHECK(!reply->source || reply->body.len == 0);
     wb_delivery_finish(&call);
     wb_http_form_free(call.form);
+    call.magic = 0;
 }
 
 static void served(void *context, const struct wb_http_request *request, unsigned status, uint64_t bytes,
@@ -46,6 +55,7 @@ static void served(void *context, const struct wb_http_request *request, unsigne
 {
     struct wb_server *server = context;
 
+    WB_CHECK(server->magic == WB_SERVER_MAGIC);
     wb_metrics_count(server->metrics, request, status, bytes, microseconds);
 }
 
@@ -55,6 +65,7 @@ static void certified(void *context, int err)
     const struct wb_serve_options *o = server->options;
     char message[WB_ERROR_MESSAGE_MAX + 64];
 
+    WB_CHECK(server->magic == WB_SERVER_MAGIC);
     snprintf(message, sizeof message, err < 0 ? "%s; the certificate stays" : "%s is in use",
              err < 0 ? wb_error_message() : o->certificate);
     if (o->say)
@@ -63,6 +74,8 @@ static void certified(void *context, int err)
 
 static void say_ready(const struct wb_server *server)
 {
+    WB_CHECK(server->dash && server->pusher);
+    WB_CHECK(server->token[0]); /* whoever is told may ask at once */
     const struct wb_serve_options *o = server->options;
     char url[256];
 
@@ -88,7 +101,7 @@ int wb_serve_verify(const char *dir,
 
 int wb_serve(const struct wb_serve_options *options)
 {
-    struct wb_server server = {.options = options, .began_ms = wb_clock_now_ms()};
+    struct wb_server server = {.magic = WB_SERVER_MAGIC, .options = options, .began_ms = wb_clock_now_ms()};
     struct wb_httpd_options httpd = {.listen = options->listen,
                                      .listen_also = options->replay_listen,
                                      .certificate = options->certificate,
@@ -157,5 +170,6 @@ int wb_serve(const struct wb_serve_options *options)
     wb_watch_free(server.watch);
     wb_text_cache_free(server.texts);
     wb_metrics_free(server.metrics);
+    server.magic = 0;
     return err;
 }

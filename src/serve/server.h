@@ -14,12 +14,18 @@
 #include "serve/serve.h"
 #include "stream/stream.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 enum { WB_SERVE_TOKEN_MAX = 128 };
 
+#define WB_SERVER_MAGIC 0x57425356u
+#define WB_SERVE_WORKER_MAGIC 0x57425357u
+#define WB_CALL_MAGIC 0x5742434cu
+
 /* Shared by all threads. */
 struct wb_server {
+    uint32_t magic; /* WB_SERVER_MAGIC while wb_serve() is at work */
     const struct wb_serve_options *options;
     struct wb_httpd *httpd;
     struct wb_stream_home *streams;
@@ -41,6 +47,8 @@ struct wb_server {
 
 /* Of one thread. */
 struct wb_serve_worker {
+    uint32_t magic;   /* WB_SERVE_WORKER_MAGIC from open to close */
+    pthread_t thread; /* the only one that may use it */
     struct wb_server *server;
     struct wb_store *store;
     struct wb_searcher *searcher; /* NULL: none is open */
@@ -50,8 +58,18 @@ struct wb_serve_worker {
     struct wb_patience *patience;
 };
 
+/* What a handler has begun, which it must end before it returns. */
+enum wb_call_body {
+    WB_CALL_NOTHING,
+    WB_CALL_JSON,  /* wb_call_json() */
+    WB_CALL_PAGE,  /* wb_page_begin() */
+    WB_CALL_ENDED, /* either was ended, or the reply is an error */
+};
+
 /* One request while it is answered. */
 struct wb_call {
+    uint32_t magic; /* WB_CALL_MAGIC while it is answered */
+    enum wb_call_body body;
     struct wb_server *server;
     struct wb_serve_worker *worker;
     const struct wb_http_request *request;
@@ -136,6 +154,9 @@ bool wb_own_names_has(const struct wb_server *server, const struct wb_http_reque
 bool wb_own_names_trust(const struct wb_server *server, const struct wb_http_request *request);
 
 /* ---- calls (call.c) ------------------------------------------------------------------------------ */
+
+/* Whether a handler may begin: nothing was answered yet, and this is the thread of its worker. For assertions. */
+bool wb_call_is_fresh(const struct wb_call *call);
 
 /* Makes the reply an error by the code of a failed function, with its message. */
 void wb_call_fail(struct wb_call *call, int err);

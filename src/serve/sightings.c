@@ -49,6 +49,7 @@ int wb_sightings_of(const struct wb_store_timeline *timeline, struct wb_sighting
     for (size_t i = 0; i < timeline->count; i++) {
         const struct wb_store_version *version = &timeline->versions[i];
         WB_CHECK(version->first + version->captures <= timeline->time_count);
+        WB_CHECK(version->captures <= timeline->time_count - captures_out->count);
         for (size_t k = 0; k < version->captures; k++)
             captures_out->items[captures_out->count++] =
                 (struct wb_sighting){timeline->times[version->first + k], i, kind_of(version, k)};
@@ -74,6 +75,8 @@ size_t wb_sightings_from(const struct wb_sightings *captures, int64_t time_ms)
         else
             end = middle;
     }
+    WB_CHECK(first == captures->count || captures->items[first].time_ms >= time_ms);
+    WB_CHECK(first == 0 || captures->items[first - 1].time_ms < time_ms);
     return first;
 }
 
@@ -89,13 +92,14 @@ int wb_sightings_count(const struct wb_sightings *captures, int64_t unit_ms, str
     for (size_t i = 0; i < captures->count; i++) {
         const struct wb_sighting *capture = &captures->items[i];
         int64_t number = wb_sighting_span_of(capture->time_ms, unit_ms);
-        if (spans_out->count == 0 || spans_out->items[spans_out->count - 1].number != number) {
-            struct wb_sighting_span *span = wb_vec_add(spans_out);
+        struct wb_sighting_span *span = spans_out->count ? &spans_out->items[spans_out->count - 1] : NULL;
+        WB_CHECK(!span || span->number <= number); /* they are sorted */
+        if (!span || span->number != number) {
+            span = wb_vec_add(spans_out);
             if (!span)
                 return WB_E_NOMEM;
             span->number = number;
         }
-        struct wb_sighting_span *span = &spans_out->items[spans_out->count - 1];
         span->count++;
         span->kinds[capture->kind]++;
     }

@@ -3,12 +3,14 @@
  * holds for every navigation of a frame, also for those that a script in it begins.
  */
 #include "serve/stage.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "serve/assets.h"
 
 /* Only what the server itself has; the frame goes nowhere but to stored pages, and nobody frames the stage. */
 static int add_policy(struct wb_call *call, const struct wb_stage *stage)
 {
+    WB_CHECK(stage->frames.len > 0); /* without a source, the policy would be another one */
     struct wb_buf policy = WB_BUF_INIT;
     int err = wb_buf_printf(&policy,
                             "default-src 'none'; frame-src %.*s; style-src 'self'; script-src 'self'; img-src 'self'; "
@@ -35,8 +37,14 @@ static int add_fields(struct wb_call *call, const struct wb_stage *stage)
 
 int wb_stage_show(struct wb_call *call, const struct wb_stage *stage)
 {
-    struct wb_htmlpen h = {.out = &call->reply->body};
+    struct wb_htmlpen h;
 
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
+    WB_CHECK(call->reply->body.len == 0);
+    WB_CHECK(stage->at < stage->timeline->time_count);
+    WB_CHECK(stage->sandbox.len > 0);
+    WB_CHECK(stage->src.len > 0);
+    wb_htmlpen_init(&h, &call->reply->body);
     h.err = add_fields(call, stage);
     wb_htmlpen_raw(&h, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     wb_htmlpen_put(&h, "<title>{}</title>\n", wb_htmlpen_text(stage->url));

@@ -5,6 +5,7 @@
  *   GET /bar?url=&time=14 digits     the same for another capture, or for a page that is not stored: web/bar.js asks
  *                                    for it when the frame goes there
  */
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "serve/capture.h"
@@ -19,22 +20,26 @@ enum { YEARS_MAX = 40, SPARK_HEIGHT = 16, SPARK_STEP = 4 };
 /* Captures of the same second have the same address, so they are passed over. SIZE_MAX: there is none. */
 static size_t earlier_than(const struct wb_stage *stage)
 {
+    WB_CHECK(stage->at < stage->timeline->time_count);
     const int64_t *times = stage->timeline->times;
+    size_t found = SIZE_MAX;
 
-    for (size_t i = stage->at; i-- > 0;)
-        if (times[i] / 1000 < times[stage->at] / 1000)
-            return i;
-    return SIZE_MAX;
+    for (size_t i = 0; i < stage->timeline->time_count; i++)
+        if (times[i] / 1000 < times[stage->at] / 1000 && (found == SIZE_MAX || times[i] >= times[found]))
+            found = i;
+    return found;
 }
 
 static size_t later_than(const struct wb_stage *stage)
 {
+    WB_CHECK(stage->at < stage->timeline->time_count);
     const int64_t *times = stage->timeline->times;
+    size_t found = SIZE_MAX;
 
-    for (size_t i = stage->at + 1; i < stage->timeline->time_count; i++)
-        if (times[i] / 1000 > times[stage->at] / 1000)
-            return i;
-    return SIZE_MAX;
+    for (size_t i = 0; i < stage->timeline->time_count; i++)
+        if (times[i] / 1000 > times[stage->at] / 1000 && (found == SIZE_MAX || times[i] < times[found]))
+            found = i;
+    return found;
 }
 
 static void add_neighbour(struct wb_htmlpen *h, const struct wb_stage *stage, size_t at, bool later)
@@ -44,6 +49,8 @@ static void add_neighbour(struct wb_htmlpen *h, const struct wb_stage *stage, si
 
     if (at == SIZE_MAX)
         return;
+    WB_CHECK(at < stage->timeline->time_count);
+    WB_CHECK((times[at] > times[stage->at]) == later);
     wb_distance_words(times[stage->at], times[at], words);
     wb_htmlpen_put(h, "<a rel=\"{} nofollow\" href=\"/web/{}/{}\"><span aria-hidden=\"true\">{}</span>{}",
                    wb_htmlpen_str(later ? "next" : "prev"), wb_htmlpen_digits(times[at]), wb_htmlpen_text(stage->url),
@@ -66,19 +73,21 @@ static int64_t year_of(int64_t time_ms)
     return year;
 }
 
-/* The last years only, if there are very many. The times are in order, so most are of the year before. */
+/* The last years only, if there are very many. Most times are of the year of the one before. */
 static void count_years(const struct wb_stage *stage, struct spark *s)
 {
     const struct wb_store_timeline *t = stage->timeline;
-    int64_t year = year_of(t->times[0]), end = (wb_date_days(year + 1, 1, 1)) * WB_DAY_MS;
+    int64_t year = year_of(t->times[0]), begin = INT64_MAX, end = INT64_MIN;
 
-    *s = (struct spark){.first = year, .last = year_of(t->times[t->time_count - 1]), .most = 1};
+    *s = (struct spark){.first = year, .last = year_of(t->times[wb_memento_find(t, INT64_MAX)]), .most = 1};
     s->now = year_of(t->times[stage->at]);
     if (s->last - s->first >= YEARS_MAX)
         s->first = s->last - YEARS_MAX + 1;
+    WB_CHECK(s->first <= s->last && s->last - s->first < YEARS_MAX);
     for (size_t i = 0; i < t->time_count; i++) {
-        if (t->times[i] >= end) {
+        if (t->times[i] < begin || t->times[i] >= end) {
             year = year_of(t->times[i]);
+            begin = wb_date_days(year, 1, 1) * WB_DAY_MS;
             end = wb_date_days(year + 1, 1, 1) * WB_DAY_MS;
         }
         if (year < s->first || year > s->last)
@@ -163,6 +172,8 @@ static void add_missing(struct wb_htmlpen *h, const struct wb_memento_target *t)
 
 void wb_stage_bar(struct wb_htmlpen *h, const struct wb_stage *stage)
 {
+    WB_CHECK(h->magic == WB_HTMLPEN_MAGIC);
+    WB_CHECK(stage->at < stage->timeline->time_count);
     size_t before = earlier_than(stage);
 
     add_what(h, stage->url, stage->timeline->times[stage->at]);
@@ -181,12 +192,14 @@ void wb_stage_bar(struct wb_htmlpen *h, const struct wb_stage *stage)
 
 void wb_handle_bar(struct wb_call *call)
 {
-    struct wb_htmlpen h = {.out = &call->reply->body};
+    WB_CHECK(wb_call_is_fresh(call));
+    struct wb_htmlpen h;
     struct wb_store_timeline timeline = {0};
     struct wb_memento_target t = {0};
     struct wb_stage stage = {.timeline = &timeline};
     struct wb_slice url, time = wb_http_param(call->request, "time");
 
+    wb_htmlpen_init(&h, &call->reply->body);
     int err = wb_call_required(call, "url", &url);
     if (err == 0)
         err = wb_memento_url(url, &t);

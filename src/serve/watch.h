@@ -25,7 +25,7 @@ struct wb_watch_site {
 
 struct wb_watch_sites {
     struct wb_watch_site *items;
-    size_t count;
+    size_t count, room;                   /* there is memory for so many */
     uint64_t total;                       /* that the search finds */
     bool known;                           /* false: no crawl was ever told of a site */
     uint64_t states[WB_SITE_REFUSED + 1]; /* how many sites of the repository are in each state */

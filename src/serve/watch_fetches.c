@@ -1,4 +1,5 @@
 /* watch_fetches.c - which of the latest fetches somebody wants to see. */
+#include "base/check.h"
 #include "base/error.h"
 #include "serve/watch.h"
 
@@ -60,6 +61,7 @@ static int see_fetch(void *context, const struct wb_recent_fetch *fetch)
 
 int wb_watch_filter_read(struct wb_call *call, struct wb_watch_filter *filter_out)
 {
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
     struct wb_slice status = wb_call_param(call, "status"), error = wb_call_param(call, "error");
     uint64_t max;
 
@@ -87,6 +89,8 @@ int wb_watch_fetches_read(const struct wb_server *server, const struct wb_watch_
 {
     struct fetch_walk walk = {.filter = filter, .each = each, .context = context, .left = filter->max};
 
+    WB_CHECK(server->magic == WB_SERVER_MAGIC);
+    WB_CHECK(filter->max <= FETCHES_MAX);
     int err = wb_recent_read(server->options->dir, filter->after, see_fetch, &walk, newest_out);
     return err < 0 ? err : 0;
 }

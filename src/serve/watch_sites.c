@@ -3,6 +3,7 @@
  * each. The dispenser looks at every site once, which takes two tenths of a second for 100,000; everything else is done
  * for the sites of the page only.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/clock.h"
@@ -67,6 +68,7 @@ static int read_words(struct wb_watch_search *s, struct wb_slice order)
 
 int wb_watch_search_read(struct wb_call *call, struct wb_watch_search *search_out)
 {
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
     struct wb_slice sort = wb_call_param(call, "sort"), state = wb_call_param(call, "state");
     uint64_t limit;
 
@@ -95,6 +97,7 @@ static int keep_row(void *context, const struct wb_site_row *row)
     struct wb_watch_sites *sites = context;
     struct wb_watch_site *site = &sites->items[sites->count];
 
+    WB_CHECK(sites->count < sites->room);
     *site = (struct wb_watch_site){.row = *row, .queued = WB_RECENT_UNKNOWN};
     struct wb_slice *texts[] = {&site->row.name, &site->row.scheme, &site->row.class_name, &site->row.reason,
                                 &site->row.alias_of};
@@ -148,6 +151,7 @@ static int read_known(const char *dir, struct wb_watch_sites *sites)
 
 int wb_watch_counts(const struct wb_server *server, struct wb_dispenser_stat *stat_out, bool *known_out)
 {
+    WB_CHECK(server->magic == WB_SERVER_MAGIC);
     const char *dir = server->options->dir;
     struct wb_dispenser *dispenser = NULL;
     struct wb_buf where = WB_BUF_INIT;
@@ -273,6 +277,8 @@ static bool is_crawling(const char *dir)
 int wb_watch_sites_read(const struct wb_server *server, const struct wb_watch_search *search,
                         struct wb_watch_sites *sites_out)
 {
+    WB_CHECK(server->magic == WB_SERVER_MAGIC);
+    WB_CHECK(search->search.max <= WB_WATCH_ROWS_MAX);
     const char *dir = server->options->dir;
     struct recent_walk walk = {.sites = sites_out, .since_ms = wb_clock_wall_ms() - WB_WATCH_RECENT_MS};
     struct wb_buf where = WB_BUF_INIT;
@@ -284,6 +290,7 @@ int wb_watch_sites_read(const struct wb_server *server, const struct wb_watch_se
     if (err < 0 || !sites_out->known)
         return err;
     sites_out->items = wb_alloc_zero(search->search.max + 1, sizeof *sites_out->items);
+    sites_out->room = search->search.max;
     err = sites_out->items ? read_rows(dir, search, sites_out) : WB_E_NOMEM;
     if (err == 0)
         err = read_known(dir, sites_out);

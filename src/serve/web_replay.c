@@ -11,6 +11,7 @@
  * A browser that asks for a page gets a page of ours with a bar and a frame (stage.h), which loads the stored page from
  * /web/20260102030405mp_/URL. Programs get the stored page at once, with a bar in it.
  */
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "page/page.h"
@@ -61,6 +62,7 @@ static int redirect_to_capture(struct wb_call *call, const struct wb_memento_tar
     struct wb_buf place = WB_BUF_INIT;
     char digits[WB_CDX_TIME_MAX];
 
+    WB_CHECK(at < timeline->time_count);
     wb_cdx_time(timeline->times[at], digits);
     int err = wb_buf_printf(&place, "%s%s%s/%.*s", prefix, digits, modifier_of(t), WB_SLICE_ARG(wb_buf_slice(&t->url)));
     if (err == 0)
@@ -100,6 +102,7 @@ static bool is_in_place(const struct wb_call *call, const struct wb_memento *c)
 
 static int rewrite(struct wb_call *call, const struct wb_memento_target *t, const struct wb_memento *c)
 {
+    WB_CHECK(call->reply->body.len == 0);
     struct wb_replay_page shown = wb_capture_page(c);
     struct wb_replay_banner banner = {.url = shown.url,
                                       .time = shown.time,
@@ -128,6 +131,7 @@ static int rewrite(struct wb_call *call, const struct wb_memento_target *t, cons
 /* The bytes as they were stored. */
 static int show_bytes(struct wb_call *call, const struct wb_page *page)
 {
+    WB_CHECK(call->reply->body.len == 0);
     int err = wb_buf_append_slice(&call->reply->body, page->body);
 
     call->parts = true;
@@ -135,9 +139,9 @@ static int show_bytes(struct wb_call *call, const struct wb_page *page)
 }
 
 /*
- * Where a stored redirect leads in the archive; empty if it is none, or leads nowhere: then its body is shown.
- * *itself_out: it leads to another spelling of its own page, from http to https or from /a to /a/. That is the same
- * address here, so it counts as leading nowhere.
+ * Where a stored redirect leads in the archive; empty if it is not a redirect, or leads nowhere: then its body is
+ * shown. *itself_out: it leads to another spelling of its own page, from http to https or from /a to /a/. That is the
+ * same address here, so it counts as leading nowhere.
  */
 static int find_location(const struct wb_memento_target *t, const struct wb_memento *c, struct wb_buf *place,
                          bool *itself_out)
@@ -153,8 +157,10 @@ static int find_location(const struct wb_memento_target *t, const struct wb_meme
     int err = wb_url_public(location, &public, &location);
     if (err == 0)
         err = wb_replay_location(&shown, wb_slice_str(prefix), t->main, location, place);
-    if (err == 0)
+    if (err == 0) {
+        WB_CHECK(wb_slice_starts(wb_buf_slice(place), wb_slice_str(prefix)));
         err = wb_memento_parse(wb_slice(place->ptr + sizeof prefix - 1, place->len - (sizeof prefix - 1)), &target);
+    }
     *itself_out = err == 0 && wb_pageid_equal(target.id, t->id);
     wb_memento_target_release(&target);
     wb_buf_release(&public);
@@ -179,6 +185,7 @@ static int add_location(struct wb_call *call, const struct wb_memento_target *t,
 static int add_memento_fields(struct wb_call *call, const struct wb_memento_target *t,
                               const struct wb_store_timeline *timeline, size_t at)
 {
+    WB_CHECK(at < timeline->time_count);
     struct wb_buf place = WB_BUF_INIT;
     int err = wb_memento_datetime(call, timeline->times[at]);
 
@@ -391,6 +398,7 @@ static int add_policies(struct wb_call *call, bool ours)
 
 void wb_handle_replay(struct wb_call *call)
 {
+    WB_CHECK(wb_call_is_fresh(call));
     struct wb_slice target = call->request->target;
     bool ours = false; /* the page is one of ours, with a policy of its own */
     struct wb_store_timeline timeline = {0};

@@ -4,12 +4,12 @@
  *   repo.h         an open repository: reading, writing, commits, transactions
  *   repo_adopt.h   records and pages of another repository, as they are
  *   repo_block.h   whole blocks, as another repository has compressed them
- *   batched.h      the two parts of a batch design, and the gate between readers and transfers
+ *
+ * batch/batched.h is one, too: the two parts of a batch design, and the gate between readers and transfers.
  */
 #ifndef WB_STORE_INSIDE_H
 #define WB_STORE_INSIDE_H
 
-#include "store/batch/batched.h"
 #include "store/repo.h"
 #include "store/repo_adopt.h"
 #include "store/repo_block.h"

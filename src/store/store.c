@@ -16,7 +16,6 @@
 #include "os/folder.h"
 #include "os/path.h"
 #include "os/random.h"
-#include "store/batch/batched.h"
 #include "place/place.h"
 #include "store/organisation.h"
 

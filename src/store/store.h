@@ -264,11 +264,14 @@ struct wb_store_version {
     struct wb_store_spot spot; /* so that reading many versions of a page does not read its history for each */
 };
 
-/* Everything that is known about the past of a page. */
+/*
+ * Everything that is known about the past of a page. The first captures of its versions ascend; further ones of a
+ * version that only a snapshot keeps may come after some of the versions behind it.
+ */
 struct wb_store_timeline {
     struct wb_store_version *versions; /* oldest first */
     size_t count;
-    int64_t *times;                    /* of all captures, in order; may be equal in neighbours */
+    int64_t *times;                    /* of all captures, version by version; those of each version ascend */
     size_t time_count;
     int64_t gone_ms;                   /* since when the page has been gone; 0 if it has a latest version */
 };

@@ -7,7 +7,9 @@
 #ifndef WB_STORE_STORE_NODES_H
 #define WB_STORE_STORE_NODES_H
 
-#include "store/store.h"
+#include "place/design.h"
+
+struct wb_store;
 
 /* ---- nodes ----------------------------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@ void wb_batch_unref(struct wb_batch *batch)
 {
     if (!batch)
         return;
-    WB_CHECK(batch->refs > 0);
+    WB_CHECK(batch->magic == WB_BATCH_MAGIC && batch->refs > 0);
     if (--batch->refs > 0)
         return;
     for (size_t i = 0; i < WB_BATCH_DEPTHS; i++) {
@@ -18,17 +18,19 @@ void wb_batch_unref(struct wb_batch *batch)
     }
     wb_buf_release(&batch->bytes);
     wb_free(batch->list);
+    batch->magic = 0;
     wb_free(batch);
 }
 
 int wb_batch_new(const struct wb_store_parcel *parcel, bool borrow, struct wb_batch **batch_out)
 {
+    WB_CHECK(parcel->count > 0);
     struct wb_batch *batch = wb_alloc_zero(1, sizeof *batch);
 
-    WB_CHECK(parcel->count > 0);
     *batch_out = NULL;
     if (!batch)
         return WB_E_NOMEM;
+    batch->magic = WB_BATCH_MAGIC;
     batch->refs = 1;
     if (borrow) {
         batch->parcel = *parcel;
@@ -56,6 +58,7 @@ int wb_batch_new_damage(int code, struct wb_batch **batch_out)
     *batch_out = wb_alloc_zero(1, sizeof **batch_out);
     if (!*batch_out)
         return WB_E_NOMEM;
+    (*batch_out)->magic = WB_BATCH_MAGIC;
     (*batch_out)->refs = 1;
     (*batch_out)->damage = damage;
     return 0;
@@ -63,6 +66,7 @@ int wb_batch_new_damage(int code, struct wb_batch **batch_out)
 
 size_t wb_batch_bytes(const struct wb_batch *batch)
 {
+    WB_CHECK(batch->magic == WB_BATCH_MAGIC);
     return sizeof *batch + batch->bytes.cap + batch->parcel.count * sizeof *batch->list;
 }
 
@@ -89,6 +93,7 @@ static int keep_page(struct wb_batch_pages *pages, const struct wb_page *page, u
     struct wb_slice *texts[] = {&copy->url, &copy->key, &copy->head, &copy->type, &copy->charset, &copy->body};
     int err = 0;
 
+    WB_CHECK(pages->count <= entry); /* there is room for as many pages as there are entries */
     *copy = *page;
     for (size_t i = 0; err == 0 && i < sizeof texts / sizeof *texts; i++) {
         pages->bytes += texts[i]->len;
@@ -102,6 +107,7 @@ static int keep_page(struct wb_batch_pages *pages, const struct wb_page *page, u
 /* Remembers a page that cannot be read. */
 static void note_damage(struct wb_batch_pages *pages, int code)
 {
+    WB_CHECK(code < 0);
     pages->damaged++;
     wb_error_save(code, &pages->why);
 }
@@ -109,6 +115,7 @@ static void note_damage(struct wb_batch_pages *pages, int code)
 int wb_batch_unpack(const struct wb_batch *batch, enum wb_batch_depth depth, struct wb_store_unpacker *unpacker,
                     struct wb_batch_pages **pages_out)
 {
+    WB_CHECK(batch->magic == WB_BATCH_MAGIC && batch->refs > 0);
     struct wb_batch_pages *pages = wb_alloc_zero(1, sizeof *pages);
     size_t count = batch->parcel.count;
     struct wb_page page;

@@ -28,7 +28,10 @@ struct wb_batch_pages {
     size_t bytes;             /* of memory */
 };
 
+#define WB_BATCH_MAGIC 0x57424254u
+
 struct wb_batch {
+    uint32_t magic;                /* WB_BATCH_MAGIC until the last reference is given back */
     size_t refs;                   /* guarded */
     uint64_t number;               /* counts the batches of a carousel */
     struct wb_error_copy damage;   /* code < 0: no parcel, but a damaged place */

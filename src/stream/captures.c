@@ -1,6 +1,6 @@
 /*
- * captures.c - all captures of a page, oldest first. It never reads the store as a whole: whoever knows the pages calls
- * this for each.
+ * captures.c - all captures of a page, oldest first. It never reads the store as a whole: the caller knows the pages
+ * and calls this for each.
  *
  * The times of a page's captures come from its timeline, and the bytes of each version are read after that. Another
  * process may change the page between these steps. This is noticed, because every page that is read says when it was
@@ -24,7 +24,10 @@ struct captures_content {
     struct wb_buf url; /* as it was fetched */
 };
 
+#define CAPTURES_MAGIC 0x57424374u
+
 struct wb_captures {
+    uint32_t magic;    /* CAPTURES_MAGIC from new to free */
     struct wb_captures_options options;
     struct wb_buf mem; /* of the version that was read */
 
@@ -56,6 +59,7 @@ int wb_captures_new(const struct wb_captures_options *options, struct wb_capture
     *captures_out = c;
     if (!c)
         return WB_E_NOMEM;
+    c->magic = CAPTURES_MAGIC;
     c->options = *options;
     return 0;
 }
@@ -73,8 +77,10 @@ void wb_captures_free(struct wb_captures *captures)
 {
     if (!captures)
         return;
+    WB_CHECK(captures->magic == CAPTURES_MAGIC);
     forget_page(captures);
     wb_buf_release(&captures->mem);
+    captures->magic = 0;
     wb_free(captures);
 }
 
@@ -105,6 +111,7 @@ static bool is_repeated(const struct wb_captures *c, int64_t time_ms)
 
 static bool is_wanted(const struct wb_captures *c, size_t at)
 {
+    WB_CHECK(at < c->timeline.time_count);
     int64_t time_ms = c->timeline.times[at];
 
     return wb_selection_has_time(c->options.selection, time_ms) && !is_repeated(c, time_ms);
@@ -130,6 +137,7 @@ static bool find_wanted(struct wb_captures *c)
 /* Gives up the rest of the current version. */
 static void leave_version(struct wb_captures *c)
 {
+    WB_CHECK(c->version < c->timeline.count);
     const struct wb_store_version *v = &c->timeline.versions[c->version];
 
     c->at = v->first + v->captures;
@@ -198,6 +206,7 @@ static int load_timeline(struct wb_captures *c)
 int wb_captures_begin(struct wb_captures *captures, struct wb_pageid id, const struct wb_page *newest, int64_t after_ms,
                       uint64_t after_tie)
 {
+    WB_CHECK(captures->magic == CAPTURES_MAGIC);
     captures->id = id;
     captures->newest = newest;
     captures->skip_ms = captures->last_ms = after_ms;
@@ -210,6 +219,7 @@ int wb_captures_begin(struct wb_captures *captures, struct wb_pageid id, const s
 static int fill_capture(struct wb_captures *c, struct captures_content *content, bool first,
                         struct wb_capture *capture_out)
 {
+    WB_CHECK(first || content->seen);
     int64_t time_ms = c->timeline.times[c->at];
     int err = first ? note_content(c, content, time_ms) : 0;
 
@@ -275,6 +285,7 @@ static int look_at(struct wb_captures *c, struct wb_capture *capture_out)
 
 int wb_captures_next(struct wb_captures *captures, struct wb_capture *capture_out)
 {
+    WB_CHECK(captures->magic == CAPTURES_MAGIC);
     while (find_wanted(captures)) {
         int got = look_at(captures, capture_out);
         if (got != WB_E_BUSY && got != 0)

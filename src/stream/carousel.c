@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/kept.h"
+#include "base/locked.h"
 #include "base/mem.h"
 #include "stream/carousel_own.h"
 
@@ -13,19 +14,20 @@
 
 struct wb_batch *wb_carousel_batch(const struct wb_carousel *c, uint64_t number)
 {
-    WB_CHECK(number >= c->first && number < c->end);
+    WB_CHECK(number >= c->first && number < c->end && c->gone + (c->end - c->first) == c->window.count);
     return c->window.items[c->gone + (number - c->first)];
 }
 
 void wb_carousel_free(struct wb_carousel *c)
 {
-    WB_CHECK(c->members == 0);
+    WB_CHECK(c->magic == WB_CAROUSEL_MAGIC && c->members == 0 && c->users == 0 && !c->reading);
     for (uint64_t i = c->first; i < c->end; i++)
         wb_batch_unref(wb_carousel_batch(c, i));
     wb_kept_drop(WB_KEPT_STREAMS, c->parcel_bytes + c->page_bytes);
     wb_vec_release(&c->window);
     wb_store_scan_close(c->scan);
     wb_store_close(c->store);
+    c->magic = 0;
     pthread_mutex_destroy(&c->mutex);
     pthread_cond_destroy(&c->changed);
     wb_free(c);
@@ -34,11 +36,13 @@ void wb_carousel_free(struct wb_carousel *c)
 int wb_carousel_new(struct wb_carousels *set, const struct wb_supply_request *request, bool share,
                     struct wb_carousel **carousel_out)
 {
+    WB_CHECK(set->magic == WB_CAROUSELS_MAGIC);
     struct wb_carousel *c = wb_alloc_zero(1, sizeof *c);
 
     *carousel_out = NULL;
     if (!c)
         return WB_E_NOMEM;
+    c->magic = WB_CAROUSEL_MAGIC;
     pthread_mutex_init(&c->mutex, NULL);
     pthread_cond_init(&c->changed, NULL);
     c->set = set;
@@ -74,6 +78,7 @@ int wb_carousels_new(const char *dir, const struct wb_carousel_limits *limits, s
     *set_out = NULL;
     if (!set)
         return WB_E_NOMEM;
+    set->magic = WB_CAROUSELS_MAGIC;
     pthread_mutex_init(&set->mutex, NULL);
     set->limits = *limits;
     set->dir = wb_strdup(dir);
@@ -89,7 +94,8 @@ void wb_carousels_free(struct wb_carousels *set)
 {
     if (!set)
         return;
-    WB_CHECK(!set->list);
+    WB_CHECK(set->magic == WB_CAROUSELS_MAGIC && !set->list);
+    set->magic = 0;
     pthread_mutex_destroy(&set->mutex);
     wb_free(set->dir);
     wb_free(set);
@@ -97,6 +103,7 @@ void wb_carousels_free(struct wb_carousels *set)
 
 void wb_carousels_count(struct wb_carousels *set, struct wb_carousel_counts *counts_out)
 {
+    WB_CHECK(set->magic == WB_CAROUSELS_MAGIC);
     pthread_mutex_lock(&set->mutex);
     *counts_out = set->counts;
     for (const struct wb_carousel *c = set->list; c; c = c->next)
@@ -116,11 +123,13 @@ static void count(struct wb_carousels *set, uint64_t *counter)
 /* Removes the oldest batch from the window. */
 static void drop_oldest(struct wb_carousel *c)
 {
+    WB_CHECK(wb_is_locked(&c->mutex));
     struct wb_batch *batch = wb_carousel_batch(c, c->first);
     size_t parcel = wb_batch_bytes(batch), pages = 0;
 
     for (size_t i = 0; i < WB_BATCH_DEPTHS; i++)
         pages += batch->pages[i] ? batch->pages[i]->bytes : 0;
+    WB_CHECK(c->parcel_bytes >= parcel && c->page_bytes >= pages);
     c->parcel_bytes -= parcel;
     c->page_bytes -= pages;
     wb_kept_drop(WB_KEPT_STREAMS, parcel + pages);
@@ -137,6 +146,7 @@ static void drop_oldest(struct wb_carousel *c)
 /* Puts a batch at the end of the window. */
 static int append(struct wb_carousel *c, struct wb_batch *batch)
 {
+    WB_CHECK(wb_is_locked(&c->mutex));
     int err = wb_vec_push(&c->window, batch);
 
     if (err < 0)
@@ -164,6 +174,7 @@ int wb_carousel_read(struct wb_carousel *c)
     struct wb_store_parcel parcel;
     struct wb_batch *batch = NULL;
 
+    WB_CHECK(c->magic == WB_CAROUSEL_MAGIC && wb_is_locked(&c->mutex));
     WB_CHECK(!c->reading && !c->ended);
     c->reading = true;
     pthread_mutex_unlock(&c->mutex);
@@ -189,6 +200,7 @@ int wb_carousel_read(struct wb_carousel *c)
 /* Counts pages that have just been added, and gives up those that were not used for the longest time. */
 static void limit_pages(struct wb_carousel *c, size_t added)
 {
+    WB_CHECK(wb_is_locked(&c->mutex));
     bool fits = wb_kept_add(WB_KEPT_STREAMS, added);
 
     if (!fits)
@@ -207,6 +219,7 @@ static void limit_pages(struct wb_carousel *c, size_t added)
         WB_CHECK(oldest != NULL);
         if (used == c->clock) /* somebody needs it at this moment */
             return;
+        WB_CHECK(c->page_bytes >= (*oldest)->bytes);
         c->page_bytes -= (*oldest)->bytes;
         wb_kept_drop(WB_KEPT_STREAMS, (*oldest)->bytes);
         wb_batch_pages_unref(*oldest);
@@ -219,6 +232,7 @@ int wb_carousel_unpack(struct wb_carousel *c, struct wb_batch *batch, enum wb_ba
 {
     struct wb_batch_pages *pages;
 
+    WB_CHECK(c->magic == WB_CAROUSEL_MAGIC && batch->magic == WB_BATCH_MAGIC && wb_is_locked(&c->mutex));
     WB_CHECK(!batch->busy[depth] && !batch->pages[depth]);
     batch->busy[depth] = true;
     batch->refs++;

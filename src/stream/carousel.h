@@ -11,9 +11,9 @@
  * parcel of the scan for all. A batch keeps its parcel, and for a while its pages decompressed, which is done once. A
  * stream that needs a batch which has left the window is told to go on without this carousel.
  *
- * A new stream begins at the beginning if that is still in the window, and otherwise wherever the scan is. Whoever
- * needs a certain place gets a carousel that has it in its window, or else a new one that begins there, which others
- * can join.
+ * A new stream begins at the beginning if that is still in the window, and otherwise wherever the scan is. A stream
+ * that needs a certain place gets a carousel that has it in its window, or else a new one that begins there, which
+ * others can join.
  *
  * All functions may be called by any thread; a supplier belongs to one thread at a time.
  */

@@ -7,14 +7,18 @@
  */
 #include "base/check.h"
 #include "base/error.h"
+#include "base/locked.h"
 #include "base/mem.h"
 #include "stream/carousel_own.h"
 
 enum { AHEAD_MAX = 4 }; /* batches that are decompressed before anybody needs them */
 
+#define MEMBER_MAGIC 0x5742434du
+
 /* A stream in a carousel. */
 struct carousel_member {
     struct wb_supplier base; /* must be the first member */
+    uint32_t magic;          /* MEMBER_MAGIC until it is closed */
     struct wb_carousel *carousel;
     bool has_after, has_until;
     struct wb_store_position after; /* pages of the first batch up to this place are not wanted */
@@ -37,6 +41,7 @@ struct carousel_member {
 /* Gives back the current batch. Called with the lock. */
 static void let_go(struct carousel_member *m)
 {
+    WB_CHECK(wb_is_locked(&m->carousel->mutex));
     wb_batch_pages_unref(m->pages);
     wb_batch_unref(m->batch);
     m->pages = NULL;
@@ -51,6 +56,7 @@ static void let_go(struct carousel_member *m)
  */
 static bool work_ahead(struct carousel_member *m)
 {
+    WB_CHECK(wb_is_locked(&m->carousel->mutex));
     struct wb_carousel *c = m->carousel;
 
     for (uint64_t n = m->next < c->first ? c->first : m->next + 1; n < c->end; n++) {
@@ -71,6 +77,7 @@ static bool work_ahead(struct carousel_member *m)
 /* Finds the pages of the current batch, decompressed. Called with the lock. */
 static int find_pages(struct carousel_member *m)
 {
+    WB_CHECK(wb_is_locked(&m->carousel->mutex));
     struct wb_batch *batch = m->batch;
     int err = 0;
 
@@ -91,6 +98,7 @@ static int find_pages(struct carousel_member *m)
 /* Which pages of the batch are wanted: all but those outside the places between which the member reads. */
 static void find_range(struct carousel_member *m)
 {
+    WB_CHECK(m->batch->parcel.count > 0);
     const struct wb_store_parcel *parcel = &m->batch->parcel;
     const struct wb_store *store = m->carousel->store;
 
@@ -112,6 +120,7 @@ static void find_range(struct carousel_member *m)
 /* Gets the next batch. Returns 1, 0 at the end, or an error. Called with the lock. */
 static int next_batch(struct carousel_member *m)
 {
+    WB_CHECK(wb_is_locked(&m->carousel->mutex));
     struct wb_carousel *c = m->carousel;
 
     let_go(m);
@@ -152,6 +161,7 @@ static int next_batch(struct carousel_member *m)
 /* The next page of a batch that is unpacked for this member alone. Returns 1, or 0 if there is none left. */
 static int next_alone(struct carousel_member *m, struct wb_supply *supply_out)
 {
+    WB_CHECK(m->at <= m->to && m->to <= m->batch->parcel.count);
     if (m->at == m->to)
         return 0;
     m->first = m->at++;
@@ -164,6 +174,7 @@ static int next_alone(struct carousel_member *m, struct wb_supply *supply_out)
 /* The wanted pages of a batch that was decompressed for all, at once; then its damage. */
 static int next_shared(struct carousel_member *m, struct wb_supply *supply_out)
 {
+    WB_CHECK(m->at <= m->to && m->to <= m->batch->parcel.count);
     const struct wb_batch_pages *pages = m->pages;
     size_t from = 0, to;
 
@@ -190,6 +201,7 @@ static int next_shared(struct carousel_member *m, struct wb_supply *supply_out)
 
 static int next_ids(struct carousel_member *m, struct wb_supply *supply_out)
 {
+    WB_CHECK(m->at <= m->to && m->to <= m->batch->parcel.count);
     if (m->at == m->to)
         return 0;
     m->first = m->at;
@@ -206,6 +218,7 @@ static int member_next(struct wb_supplier *base, struct wb_supply *supply_out)
     struct carousel_member *m = (struct carousel_member *)base;
     int got = 0;
 
+    WB_CHECK(m->magic == MEMBER_MAGIC);
     for (;;) {
         if (m->batch && m->batch->damage.code == 0)
             got = m->ids ? next_ids(m, supply_out) : m->pages ? next_shared(m, supply_out) : next_alone(m, supply_out);
@@ -230,6 +243,7 @@ static void member_tell(const struct wb_supplier *base, size_t index, struct wb_
     const struct carousel_member *m = (const struct carousel_member *)base;
     size_t entry = m->pages ? m->pages->entries[m->first + index] : m->first + index;
 
+    WB_CHECK(((const struct carousel_member *)base)->magic == MEMBER_MAGIC);
     WB_CHECK(m->batch && entry < m->batch->parcel.count);
     *position_out = m->batch->parcel.pages[entry].position;
 }
@@ -240,6 +254,7 @@ static void leave(struct wb_carousel *c)
     struct wb_carousel **at = &set->list;
 
     pthread_mutex_lock(&set->mutex);
+    WB_CHECK(c->members > 0);
     bool last = --c->members == 0;
     while (last && *at != c)
         at = &(*at)->next;
@@ -254,12 +269,15 @@ static void member_close(struct wb_supplier *base)
 {
     struct carousel_member *m = (struct carousel_member *)base;
 
+    WB_CHECK(m->magic == MEMBER_MAGIC);
     pthread_mutex_lock(&m->carousel->mutex);
     let_go(m);
+    WB_CHECK(m->carousel->users > 0);
     m->carousel->users--;
     pthread_mutex_unlock(&m->carousel->mutex);
     leave(m->carousel);
     wb_store_unpacker_free(m->unpacker);
+    m->magic = 0;
     wb_free(m);
 }
 
@@ -270,6 +288,7 @@ static const struct wb_supplier_kind member_kind = {.next = member_next, .tell =
 /* Whether a carousel has the place after `after` in its window, or at its end; *number_out is the batch. */
 static bool has_place(struct wb_carousel *c, const struct wb_store_position *after, uint64_t *number_out)
 {
+    WB_CHECK(wb_is_locked(&c->mutex));
     if (c->first == 0 &&
         (after ? !c->from_beginning && memcmp(&c->origin, after, sizeof *after) == 0 : c->from_beginning)) {
         *number_out = 0;
@@ -292,6 +311,7 @@ static bool attach(struct carousel_member *m, struct wb_carousel *c, const struc
 {
     bool found = false;
 
+    WB_CHECK(wb_is_locked(&c->set->mutex) && !m->carousel);
     pthread_mutex_lock(&c->mutex);
     if (!anywhere || c->first == 0)
         found = has_place(c, request->after, &m->next);
@@ -338,11 +358,13 @@ static int find_carousel(struct wb_carousels *set, struct carousel_member *m, co
 int wb_carousels_join(struct wb_carousels *set, const struct wb_supply_request *request, bool share,
                       struct wb_supplier **supplier_out)
 {
+    WB_CHECK(set->magic == WB_CAROUSELS_MAGIC);
     struct carousel_member *m = wb_alloc_zero(1, sizeof *m);
 
     *supplier_out = NULL;
     if (!m)
         return WB_E_NOMEM;
+    m->magic = MEMBER_MAGIC;
     m->base.kind = &member_kind;
     m->has_after = request->after != NULL;
     m->has_until = request->until != NULL;

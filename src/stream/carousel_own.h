@@ -6,7 +6,7 @@
  *
  * Locks: that of the set guards the list of carousels and how many members each of them has; that of a carousel guards
  * its window. The first is taken before the second. Nobody reads from the store or decompresses with a lock held:
- * `reading` and `busy` say that somebody does, and whoever needs the result waits for the condition.
+ * `reading` and `busy` say that somebody does, and a member that needs the result waits for the condition.
  */
 #ifndef WB_STREAM_CAROUSEL_OWN_H
 #define WB_STREAM_CAROUSEL_OWN_H
@@ -17,14 +17,18 @@
 
 #include <pthread.h>
 
+#define WB_CAROUSEL_MAGIC 0x57424372u
+#define WB_CAROUSELS_MAGIC 0x57424353u
+
 struct wb_carousel {
+    uint32_t magic; /* WB_CAROUSEL_MAGIC from new to free */
     struct wb_carousels *set;
     struct wb_carousel *next; /* in the set's list */
     uint32_t snapshot;
     size_t members; /* guarded by the set */
     bool listed;
     struct wb_store *store;
-    struct wb_store_scan *scan; /* used by whoever has set `reading` */
+    struct wb_store_scan *scan; /* used by the thread that has set `reading` */
     uint64_t bars;              /* before the scan began: what was taken down later may be in batches */
 
     pthread_mutex_t mutex; /* guards what follows */
@@ -43,6 +47,7 @@ struct wb_carousel {
 };
 
 struct wb_carousels {
+    uint32_t magic; /* WB_CAROUSELS_MAGIC from new to free */
     char *dir;
     struct wb_carousel_limits limits;
     pthread_mutex_t mutex; /* guards what follows, and the members of all carousels */

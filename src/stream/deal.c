@@ -14,6 +14,7 @@
  */
 #include "base/check.h"
 #include "base/error.h"
+#include "base/locked.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "os/clock.h"
@@ -22,7 +23,7 @@
 
 #define WORKER_BYTES_MAX ((size_t)64 << 20) /* of pages that a worker may have; but always one */
 
-enum { DEAL_MAGIC = 0x5742444c, WORKER_MAGIC = 0x57424457, FRAME_RECORDS = 128 };
+enum { DEAL_MAGIC = 0x5742444c, WORKER_MAGIC = 0x5742444b, FRAME_RECORDS = 128 };
 
 /* A record that was dealt. */
 struct deal_item {
@@ -32,7 +33,9 @@ struct deal_item {
     struct wb_stream_place place;   /* after it */
     struct wb_arena texts;
     size_t bytes;
-    uint64_t bars; /* what was taken down before is not this page */
+    uint64_t bars;    /* what was taken down before is not this page */
+    unsigned readers; /* workers that have it at hand: so long its texts stay, whoever has got it meanwhile... */
+    bool over;        /* ...and then the last of them frees it, because it has left the deal */
 };
 
 struct wb_deal {
@@ -48,6 +51,7 @@ struct wb_deal {
     size_t free_from;                 /* no item before this one is nobody's */
     struct wb_stream_place place;     /* after the last record up to which all are acknowledged */
     bool ended;                       /* the stream has no more records */
+    struct wb_error_copy broken;      /* code < 0: a record may have been lost, so none after it may be acknowledged */
     bool finished;                    /* and all were acknowledged */
 };
 
@@ -55,6 +59,7 @@ struct wb_deal_worker {
     uint32_t magic;
     struct wb_deal *deal;
     WB_VEC(struct deal_item *) items; /* that it has, in the order in which it got them */
+    struct deal_item *at_hand;        /* the one that its caller is looking at; NULL: none */
     size_t bytes;
     int64_t heard_ns; /* when it joined, acknowledged something, or got a record while it had none */
     bool late;        /* its records went to others */
@@ -73,6 +78,8 @@ static void drop_texts(struct deal_item *item)
 {
     struct wb_page *page = &item->record.page;
 
+    if (item->readers)
+        return;
     wb_arena_release(&item->texts);
     *page = (struct wb_page){.id = page->id};
     item->bytes = 0;
@@ -80,13 +87,32 @@ static void drop_texts(struct deal_item *item)
 
 static void free_item(struct deal_item *item)
 {
+    item->over = true;
+    if (item->readers)
+        return;
     drop_texts(item);
     wb_free(item);
+}
+
+/* The caller of this worker needs the record no longer that it got last. Called with the deal's lock. */
+static void put_down(struct wb_deal_worker *worker)
+{
+    WB_CHECK(wb_is_locked(&worker->deal->mutex));
+    struct deal_item *item = worker->at_hand;
+
+    worker->at_hand = NULL;
+    if (!item || --item->readers)
+        return;
+    if (item->over)
+        free_item(item);
+    else if (item->done)
+        drop_texts(item);
 }
 
 /* A copy of a record that the stream has just returned. */
 static int new_item(const struct wb_stream *stream, const struct wb_stream_record *record, struct deal_item **item_out)
 {
+    WB_CHECK(stream->place.position == record->position + 1);
     struct deal_item *item = wb_alloc_zero(1, sizeof *item);
 
     *item_out = NULL;
@@ -116,6 +142,7 @@ static int new_item(const struct wb_stream *stream, const struct wb_stream_recor
 /* Saves the place up to which everything is acknowledged. */
 static int save(struct wb_deal *deal, bool now)
 {
+    WB_CHECK(deal->magic == DEAL_MAGIC && deal->place.position <= deal->stream->place.position);
     struct wb_stream *stream = deal->stream;
     struct wb_stream_place head = stream->place;
 
@@ -136,7 +163,9 @@ static int pass_done(struct wb_deal *deal)
 {
     size_t done = 0;
 
+    WB_CHECK(wb_is_locked(&deal->mutex) && deal->free_from <= deal->items.count);
     while (done < deal->items.count && deal->items.items[done]->done) {
+        WB_CHECK(deal->items.items[done]->place.position > deal->place.position); /* it only goes forward */
         deal->place = deal->items.items[done]->place;
         free_item(deal->items.items[done++]);
     }
@@ -152,7 +181,7 @@ static int pass_done(struct wb_deal *deal)
 
 static void free_deal(struct wb_deal *deal)
 {
-    WB_CHECK(deal->workers == 0);
+    WB_CHECK(deal->magic == DEAL_MAGIC && deal->workers == 0);
     for (size_t i = 0; i < deal->items.count; i++)
         free_item(deal->items.items[i]);
     wb_vec_release(&deal->items);
@@ -191,6 +220,7 @@ static int open_deal(struct wb_stream_home *home, const struct wb_stream_spec *s
 /* Finds the deal of this name, or opens it. Called with the home's lock. */
 static int find_deal(struct wb_stream_home *home, const struct wb_stream_spec *spec, struct wb_deal **deal_out)
 {
+    WB_CHECK(wb_is_locked(&home->deal_mutex));
     struct wb_deal *deal = home->deals;
 
     while (deal && !wb_slice_equal(wb_slice_str(deal->name), spec->join))
@@ -210,10 +240,9 @@ static int find_deal(struct wb_stream_home *home, const struct wb_stream_spec *s
 
 int wb_deal_join(struct wb_stream_home *home, const struct wb_stream_spec *spec, struct wb_deal_worker **worker_out)
 {
+    WB_CHECK(home->magic == WB_STREAM_HOME_MAGIC && spec->join.len > 0);
     struct wb_deal_worker *worker = wb_alloc_zero(1, sizeof *worker);
 
-    WB_CHECK(home->magic == WB_STREAM_HOME_MAGIC);
-    WB_CHECK(spec->join.len > 0);
     *worker_out = NULL;
     if (!worker)
         return WB_E_NOMEM;
@@ -235,6 +264,7 @@ int wb_deal_join(struct wb_stream_home *home, const struct wb_stream_spec *spec,
 /* What the worker has goes to others. Called with the deal's lock. */
 static void give_back(struct wb_deal_worker *worker)
 {
+    WB_CHECK(wb_is_locked(&worker->deal->mutex));
     struct wb_deal *deal = worker->deal;
 
     for (size_t i = 0; i < worker->items.count; i++) {
@@ -251,14 +281,15 @@ void wb_deal_leave(struct wb_deal_worker *worker)
     if (!worker)
         return;
 
+    WB_CHECK(worker->magic == WORKER_MAGIC && worker->deal->magic == DEAL_MAGIC);
     struct wb_deal *deal = worker->deal, **at = &deal->home->deals;
-
-    WB_CHECK(worker->magic == WORKER_MAGIC);
     pthread_mutex_lock(&deal->mutex);
+    put_down(worker);
     give_back(worker);
     pthread_mutex_unlock(&deal->mutex);
     struct wb_stream_home *home = deal->home;
     pthread_mutex_lock(&home->deal_mutex);
+    WB_CHECK(deal->workers > 0);
     bool last = --deal->workers == 0;
     while (last && *at != deal)
         at = &(*at)->next;
@@ -277,31 +308,39 @@ void wb_deal_leave(struct wb_deal_worker *worker)
 
 /* ---- dealing -------------------------------------------------------------------------------------- */
 
-/* Reads the next record of the stream. Returns 1, 0 at its end, WB_DEAL_LATER, WB_STREAM_AGAIN, or an error. */
+/*
+ * Reads the next record of the stream. Returns 1, 0 at its end, WB_DEAL_LATER, WB_STREAM_AGAIN, or an error. If a
+ * record is lost because there was no memory or the disk failed, nothing more is read: it comes again when all workers
+ * have left and the stream is joined again.
+ */
 static int read_item(struct wb_deal *deal, struct deal_item **item_out)
 {
     struct wb_stream_record record;
 
+    WB_CHECK(wb_is_locked(&deal->mutex));
     *item_out = NULL;
     if (deal->ended)
         return 0;
+    if (deal->broken.code < 0)
+        return wb_error_restore(&deal->broken);
     if (deal->items.count >= deal->home->deal_window)
         return WB_DEAL_LATER;
-    int err = wb_vec_reserve(&deal->items, deal->items.count + 1);
+    uint64_t bars;
+    int err = wb_store_bar_version(deal->stream->store, &bars);
+    if (err == 0)
+        err = wb_vec_reserve(&deal->items, deal->items.count + 1);
     if (err < 0)
         return err;
     int got = wb_stream_next(deal->stream, &record);
     deal->ended = got == 0;
     if (got == WB_E_BUSY && wb_stream_waits(deal->stream))
         return WB_DEAL_LATER;
+    if (got == 1)
+        got = (err = new_item(deal->stream, &record, item_out)) < 0 ? err : 1;
+    if (got == WB_E_NOMEM || got == WB_E_IO)
+        wb_error_save(got, &deal->broken);
     if (got != 1)
         return got;
-    uint64_t bars;
-    err = wb_store_bar_version(deal->stream->store, &bars);
-    if (err == 0)
-        err = new_item(deal->stream, &record, item_out);
-    if (err < 0)
-        return err;
     (*item_out)->bars = bars;
     deal->items.items[deal->items.count++] = *item_out;
     return 1;
@@ -319,6 +358,7 @@ static bool has_enough(const struct wb_deal_worker *worker)
  */
 static bool relieve(struct wb_deal_worker *worker)
 {
+    WB_CHECK(wb_is_locked(&worker->deal->mutex));
     struct wb_deal *deal = worker->deal;
     struct wb_deal_worker *other = deal->items.count ? deal->items.items[0]->worker : NULL;
 
@@ -383,9 +423,11 @@ static int choose_in_time(struct wb_deal_worker *worker, struct deal_item **item
 /* Called with the deal's lock. */
 static int deal_one(struct wb_deal_worker *worker, struct deal_item **item_out)
 {
+    WB_CHECK(wb_is_locked(&worker->deal->mutex));
     int err = wb_vec_reserve(&worker->items, worker->items.count + 1);
 
     *item_out = NULL;
+    put_down(worker);
     if (err < 0)
         return err;
     wb_hold_renew(worker->deal->stream);
@@ -394,9 +436,12 @@ static int deal_one(struct wb_deal_worker *worker, struct deal_item **item_out)
         return got;
     if (worker->items.count == 0)
         worker->heard_ns = wb_clock_mono_ns();
+    WB_CHECK(!(*item_out)->worker && !(*item_out)->done); /* each record goes to one worker at a time */
     (*item_out)->worker = worker;
     worker->items.items[worker->items.count++] = *item_out;
     worker->bytes += (*item_out)->bytes;
+    worker->at_hand = *item_out;
+    worker->at_hand->readers++;
     return 1;
 }
 
@@ -448,6 +493,8 @@ int wb_deal_acknowledge(struct wb_deal_worker *worker, uint64_t position)
         worker->bytes -= item->bytes;
         item->done = true;
         item->worker = NULL;
+        if (item == worker->at_hand)
+            put_down(worker);
         drop_texts(item);
     }
     worker->items.count -= upto;
@@ -464,10 +511,11 @@ int wb_deal_acknowledge(struct wb_deal_worker *worker, uint64_t position)
 
 static int put_header(struct wb_deal_worker *worker, struct wb_buf *out)
 {
+    WB_CHECK(!worker->headed);
     struct wb_deal *deal = worker->deal;
     struct wb_buf token = WB_BUF_INIT;
     struct wb_stream_info info;
-    int err = wb_store_packer_new(&worker->packer);
+    int err = worker->packer ? 0 : wb_store_packer_new(&worker->packer);
 
     pthread_mutex_lock(&deal->mutex);
     if (err == 0)

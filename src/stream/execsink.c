@@ -4,6 +4,7 @@
  * A full pipe makes us wait for the command, which is how a slow consumer slows the stream. The command may end early:
  * with status 0 it had enough, with any other it failed.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/stop.h"
@@ -18,8 +19,11 @@
 
 enum { WRITE_AT = 64 << 10 }; /* bytes that are collected before they are written */
 
+#define EXEC_MAGIC 0x57425845u
+
 struct exec_sink {
     struct wb_stream_sink base; /* must be the first member */
+    uint32_t magic;             /* EXEC_MAGIC until it is closed */
     char *command;
     struct wb_stream_pen *pen;
     struct wb_buf out;
@@ -45,6 +49,7 @@ static int wait_for(struct exec_sink *sink)
 /* The command reads no more. */
 static int gone(struct exec_sink *sink)
 {
+    WB_CHECK(sink->pipe >= 0 && sink->child > 0);
     close(sink->pipe);
     sink->pipe = -1;
     int err = wait_for(sink);
@@ -76,6 +81,7 @@ static int write_all(struct exec_sink *sink)
 
 static struct exec_sink *exec_of(struct wb_stream_sink *base)
 {
+    WB_CHECK(((const struct exec_sink *)base)->magic == EXEC_MAGIC);
     return (struct exec_sink *)base;
 }
 
@@ -122,6 +128,7 @@ static void close_exec(struct wb_stream_sink *base)
     wb_stream_pen_free(sink->pen);
     wb_buf_release(&sink->out);
     wb_free(sink->command);
+    sink->magic = 0;
     wb_free(sink);
     wb_error_restore(&copy);
 }
@@ -175,6 +182,7 @@ int wb_exec_new(const char *command, enum wb_stream_format format, bool tokens, 
                                                    .flush = flush,
                                                    .end = end,
                                                    .close = close_exec};
+    sink->magic = EXEC_MAGIC;
     sink->pipe = -1;
     sink->command = wb_strdup(command);
     err = sink->command ? wb_stream_pen_new(format, tokens, &sink->pen) : WB_E_NOMEM;

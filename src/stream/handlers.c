@@ -41,9 +41,12 @@ struct handler {
     uint64_t skipped;
 };
 
+#define ROOM_MAGIC 0x57424852u
+
 /* All handlers of a stream, and the record that they are looking at. */
 struct handler_room {
     struct wb_stream_sink sink; /* must be the first member */
+    uint32_t magic;             /* ROOM_MAGIC until it is closed */
     struct handler *handlers;
     size_t count;
     unsigned workers;
@@ -68,7 +71,10 @@ static struct handler_room *room_of(const struct webbase_host *host)
 {
     const char *at = (const char *)host - offsetof(struct handler, host);
 
-    return ((const struct handler *)at)->room;
+    struct handler_room *room = ((const struct handler *)at)->room;
+
+    WB_CHECK(room->magic == ROOM_MAGIC);
+    return room;
 }
 
 /* What was extracted before is extracted again together with what is new: handlers that ask for both ask once each. */
@@ -151,6 +157,7 @@ static int failed(const struct handler *handler, const char *what, int result)
 
 static int process(struct handler *handler, const struct webbase_record *record)
 {
+    WB_CHECK(handler->begun && !handler->enough);
     int result = handler->process(handler->state, record);
 
     if (result == WEBBASE_SKIPPED)
@@ -164,6 +171,7 @@ static int process(struct handler *handler, const struct webbase_record *record)
 
 static struct handler_room *room_of_sink(struct wb_stream_sink *sink)
 {
+    WB_CHECK(((const struct handler_room *)sink)->magic == ROOM_MAGIC);
     return (struct handler_room *)sink;
 }
 
@@ -214,6 +222,7 @@ uint64_t wb_handlers_skipped(const struct wb_stream_sink *sink)
     const struct handler_room *room = (const struct handler_room *)sink;
     uint64_t skipped = 0;
 
+    WB_CHECK(room->magic == ROOM_MAGIC);
     for (size_t i = 0; i < room->count; i++)
         skipped += room->handlers[i].skipped;
     return skipped;
@@ -241,6 +250,7 @@ static int end(struct wb_stream_sink *sink)
 
 static void close_parts(struct handler *handler, unsigned workers)
 {
+    WB_CHECK(!handler->begun);
     for (unsigned i = 0; handler->parts && i < workers; i++)
         wb_file_close(&handler->parts[i]);
     wb_free(handler->parts);
@@ -264,6 +274,7 @@ static void close_room(struct wb_stream_sink *sink)
     wb_vec_release(&room->links);
     wb_buf_release(&room->token);
     wb_free(room->handlers);
+    room->magic = 0;
     wb_free(room);
     wb_error_restore(&copy);
 }
@@ -330,6 +341,7 @@ static void part_path(const struct wb_file *file, char path_out[PART_PATH])
 /* The parent: a file for the share of each worker, before these are started. */
 static int open_parts(struct handler *handler, unsigned workers)
 {
+    WB_CHECK(!handler->parts);
     const char *dir = getenv("TMPDIR");
     int err = 0;
 
@@ -400,6 +412,7 @@ int wb_handlers_merge(struct wb_stream_sink *parent)
 
 static int init(struct handler *handler)
 {
+    WB_CHECK(!handler->begun);
     int result = handler->init(&handler->host, &handler->state);
 
     if (result != WEBBASE_OK && result != WEBBASE_ENOUGH)
@@ -423,18 +436,20 @@ static int begin(struct wb_stream_sink *sink, const struct wb_stream_info *info)
 /* The handler that the parent of a worker has loaded in this place. */
 static const struct handler *parent_of(const struct wb_handler_options *options, size_t i)
 {
+    WB_CHECK(i < ((const struct handler_room *)options->parent)->count);
     return &((const struct handler_room *)options->parent)->handlers[i];
 }
 
 int wb_handlers_new(const struct wb_handler_options *options, struct wb_stream_sink **sink_out)
 {
+    WB_CHECK(options->workers <= WB_STREAM_WORKERS_MAX && options->worker <= options->workers);
     struct handler_room *room = wb_alloc_zero(1, sizeof(*room));
     int err = room ? 0 : WB_E_NOMEM;
 
     *sink_out = NULL;
-    WB_CHECK(options->workers <= WB_STREAM_WORKERS_MAX);
     if (err < 0)
         return err;
+    room->magic = ROOM_MAGIC;
     room->sink.kind = (struct wb_stream_sink_kind){.bodies = true,
                                                    .docids = true,
                                                    .begin = begin,

@@ -46,6 +46,7 @@ int wb_hold_writer(const char *dir, struct wb_store **store_out)
 
 static int hold_with_readers(struct wb_stream *stream, uint32_t number)
 {
+    WB_CHECK(stream->spec.who == WB_STREAM_READER);
     if (stream->shared)
         wb_readers_leave(stream->home, stream->shared);
     int got = wb_readers_hold(stream->home, number);
@@ -59,6 +60,7 @@ static int hold_with_readers(struct wb_stream *stream, uint32_t number)
 /* Holds a snapshot by its number. WB_E_NOTFOUND if it is gone. */
 static int hold(struct wb_stream *stream, uint32_t number, int64_t expires_ms)
 {
+    WB_CHECK(number > 0);
     if (stream->spec.who == WB_STREAM_STRANGER)
         return 0;
     if (stream->spec.who == WB_STREAM_READER)
@@ -69,7 +71,6 @@ static int hold(struct wb_stream *stream, uint32_t number, int64_t expires_ms)
     int got = wb_hold_writer(stream->home->dir, &store);
     int err = got > 0 ? wb_store_hold(store, number, &holder) : got;
 
-    WB_CHECK(number > 0);
     stream->held = got > 0 && err == 0;
     wb_store_close(store);
     stream->renewed_ns = wb_clock_mono_ns();
@@ -86,6 +87,7 @@ static void draw_holder(struct wb_stream *stream)
 /* Copies what matters about the snapshot. */
 static int look_at(struct wb_stream *stream, struct wb_slice which)
 {
+    WB_CHECK(stream->magic == WB_STREAM_MAGIC);
     struct wb_store_snapshot snapshot = {0};
     int err = wb_store_snapshot_find(stream->store, which, &snapshot);
 
@@ -109,6 +111,7 @@ static int look_at_number(struct wb_stream *stream, uint32_t number)
 /* Seals the state of this moment for the stream alone. Returns 1; 0 if nothing can be written; or an error. */
 static int seal_own(struct wb_stream *stream, struct wb_store_snapshot *snapshot_out)
 {
+    WB_CHECK(stream->spec.who == WB_STREAM_OWNER && stream->ticket.holder > WB_HOLD_OF_READERS);
     struct wb_store_holder holder = wb_hold_holder(stream->ticket.holder, wb_hold_until_ms(stream));
     struct wb_store *store = NULL;
     int got = wb_hold_writer(stream->home->dir, &store);
@@ -183,7 +186,7 @@ int wb_hold_take(struct wb_stream *stream)
     struct wb_index_info info = {0};
     int err = 0;
 
-    WB_CHECK(stream->ticket.snapshot == 0);
+    WB_CHECK(stream->magic == WB_STREAM_MAGIC && stream->ticket.snapshot == 0 && !stream->held);
     draw_holder(stream);
     if (stream->spec.state == WB_STREAM_LATEST || stream->spec.versions) {
         err = seal(stream);
@@ -207,6 +210,7 @@ int wb_hold_resume(struct wb_stream *stream)
 {
     struct wb_store_stat stat;
 
+    WB_CHECK(stream->magic == WB_STREAM_MAGIC && !stream->held && !stream->shared);
     if (stream->ticket.snapshot == 0) {
         int err = wb_store_stat(stream->store, &stat);
         if (err == 0 && stat.epoch != stream->ticket.epoch)
@@ -238,6 +242,7 @@ void wb_hold_renew(struct wb_stream *stream)
 {
     uint64_t hash;
 
+    WB_CHECK(stream->magic == WB_STREAM_MAGIC);
     if (!stream->held || wb_clock_mono_ns() - stream->renewed_ns < RENEW_NS)
         return;
     if (stream->shared) {
@@ -245,6 +250,7 @@ void wb_hold_renew(struct wb_stream *stream)
         wb_readers_renew(stream->home, stream->shared);
         return;
     }
+    WB_CHECK(stream->spec.who == WB_STREAM_OWNER);
     hold(stream, stream->ticket.snapshot, wb_hold_until_ms(stream));
     if (stream->ticket.listed)
         wb_shelf_put(stream->home->dir, wb_pagelist_ids(&stream->list), wb_hold_until_ms(stream), &hash);
@@ -254,6 +260,7 @@ void wb_hold_renew(struct wb_stream *stream)
 
 int wb_hold_let_go(const char *dir, uint32_t snapshot, uint64_t number)
 {
+    WB_CHECK(number > WB_HOLD_OF_READERS); /* readers.c counts those */
     struct wb_store_holder holder = wb_hold_holder(number, 0);
     struct wb_store *store = NULL;
     int got = wb_hold_writer(dir, &store);
@@ -267,6 +274,7 @@ void wb_hold_give_up(struct wb_stream *stream)
 {
     struct wb_error_copy copy;
 
+    WB_CHECK(stream->magic == WB_STREAM_MAGIC);
     if (!stream->held)
         return;
     wb_error_save(0, &copy);
@@ -305,6 +313,7 @@ void wb_hold_finish(struct wb_stream *stream)
     struct wb_error_copy copy;
     int err = 0;
 
+    WB_CHECK(stream->magic == WB_STREAM_MAGIC);
     if (!stream->held || stream->shared)
         return;
     wb_error_save(0, &copy);

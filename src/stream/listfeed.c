@@ -49,7 +49,7 @@ static int take_page(void *context, size_t index, int err, const struct wb_page 
 {
     struct wb_listfeed *feed = &((struct wb_stream *)context)->listfeed;
 
-    WB_CHECK(index < feed->count);
+    WB_CHECK(index < feed->count && feed->count <= BATCH_PAGES);
     if (err == WB_E_DOWN) /* no page is left out silently: the list can be continued when the node is back */
         return err;
     if (err < 0) {
@@ -67,6 +67,7 @@ static int take_page(void *context, size_t index, int err, const struct wb_page 
 /* Reads these pages of the list. Returns 1 if they are too large for a batch, and not all of them were read. */
 static int read_some(struct wb_stream *stream, uint64_t index, size_t count)
 {
+    WB_CHECK(count > 0 && count <= BATCH_PAGES);
     struct wb_listfeed *feed = &stream->listfeed;
     struct wb_store_when when = {.kind = stream->ticket.snapshot ? WB_STORE_WHEN_SNAPSHOT : WB_STORE_WHEN_LATEST,
                                  .snapshot = stream->ticket.snapshot};
@@ -127,6 +128,7 @@ static int load_page(struct wb_stream *stream, uint64_t index, struct wb_listfee
 
     if (index < feed->first || index - feed->first >= feed->count)
         err = read_batch(stream, index);
+    WB_CHECK(err < 0 || (index >= feed->first && index - feed->first < feed->count));
     *page_out = err == 0 ? &feed->pages[index - feed->first] : NULL;
     return err;
 }
@@ -159,6 +161,7 @@ static int next_page(struct wb_stream *stream, struct wb_stream_record *record_o
             wb_pageid_hex(id_at(stream, stream->place.index - 1), hex);
             return wb_fail(read->state, "the page with the id %s cannot be read", hex);
         }
+        WB_CHECK(read->state == 1);
         int down = wb_stream_is_down(stream, feed->bars, &read->page);
         int wanted = down < 0 ? down : down ? 0 : wb_stream_has_language(stream, &read->page);
         if (wanted < 0)
@@ -175,6 +178,7 @@ static int next_page(struct wb_stream *stream, struct wb_stream_record *record_o
 
 static int begin_captures(struct wb_stream *stream)
 {
+    WB_CHECK(!stream->listfeed.begun && stream->place.index < stream->list.count);
     struct wb_listfeed *feed = &stream->listfeed;
     struct wb_captures_options options = {
         .store = stream->store, .selection = &stream->spec.selection, .epoch = stream->ticket.epoch, .bodies = true};
@@ -229,5 +233,6 @@ static int next_capture(struct wb_stream *stream, struct wb_stream_record *recor
 
 int wb_listfeed_next(struct wb_stream *stream, struct wb_stream_record *record_out)
 {
+    WB_CHECK(stream->magic == WB_STREAM_MAGIC && stream->ticket.listed);
     return stream->spec.versions ? next_capture(stream, record_out) : next_page(stream, record_out);
 }

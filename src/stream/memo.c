@@ -15,7 +15,10 @@ struct wb_stream_memo {
     struct wb_slice texts[WB_MEMO_KINDS];
 };
 
+#define MEMO_SET_MAGIC 0x57424d53u
+
 struct wb_memo_set {
+    uint32_t magic; /* MEMO_SET_MAGIC from new to free */
     pthread_mutex_t mutex; /* guards what follows */
     pthread_cond_t changed;
     const struct wb_page *pages;
@@ -30,6 +33,7 @@ int wb_memo_set_new(const struct wb_page *pages, size_t count, size_t bytes_max,
     *set_out = set;
     if (!set)
         return WB_E_NOMEM;
+    set->magic = MEMO_SET_MAGIC;
     pthread_mutex_init(&set->mutex, NULL);
     pthread_cond_init(&set->changed, NULL);
     set->pages = pages;
@@ -44,6 +48,7 @@ void wb_memo_set_free(struct wb_memo_set *set)
 {
     if (!set)
         return;
+    WB_CHECK(set->magic == MEMO_SET_MAGIC && set->bytes <= set->bytes_max);
     for (size_t i = 0; i < set->count; i++)
         for (size_t kind = 0; kind < WB_MEMO_KINDS; kind++) {
             WB_CHECK(set->memos[i].states[kind] != MEMO_BUSY);
@@ -51,12 +56,13 @@ void wb_memo_set_free(struct wb_memo_set *set)
         }
     pthread_cond_destroy(&set->changed);
     pthread_mutex_destroy(&set->mutex);
+    set->magic = 0;
     wb_free(set);
 }
 
 struct wb_stream_memo *wb_memo_of(struct wb_memo_set *set, size_t page)
 {
-    WB_CHECK(page < set->count);
+    WB_CHECK(set->magic == MEMO_SET_MAGIC && page < set->count);
     return &set->memos[page];
 }
 
@@ -64,6 +70,7 @@ enum wb_memo_got wb_memo_take(struct wb_stream_memo *memo, enum wb_memo_kind kin
 {
     static const enum wb_memo_got answers[] = {WB_MEMO_MAKE, WB_MEMO_BUSY, WB_MEMO_THERE};
 
+    WB_CHECK(memo->set->magic == MEMO_SET_MAGIC && kind < WB_MEMO_KINDS);
     pthread_mutex_lock(&memo->set->mutex);
     enum wb_memo_got got = answers[memo->states[kind]];
     *text_out = memo->texts[kind];
@@ -75,6 +82,7 @@ enum wb_memo_got wb_memo_take(struct wb_stream_memo *memo, enum wb_memo_kind kin
 
 void wb_memo_put(struct wb_stream_memo *memo, enum wb_memo_kind kind, struct wb_slice text)
 {
+    WB_CHECK(memo->set->magic == MEMO_SET_MAGIC && kind < WB_MEMO_KINDS);
     struct wb_memo_set *set = memo->set;
     char *copy = text.len ? wb_strndup(text.ptr, text.len) : NULL;
 
@@ -95,6 +103,7 @@ void wb_memo_put(struct wb_stream_memo *memo, enum wb_memo_kind kind, struct wb_
 struct wb_stream_memo *wb_memo_ahead(struct wb_stream_memo *memo, enum wb_memo_kind kind,
                                      const struct wb_page **page_out)
 {
+    WB_CHECK(memo->set->magic == MEMO_SET_MAGIC && kind < WB_MEMO_KINDS);
     struct wb_memo_set *set = memo->set;
     struct wb_stream_memo *found = NULL;
     size_t from = (size_t)(memo - set->memos) + 1;
@@ -113,6 +122,7 @@ struct wb_stream_memo *wb_memo_ahead(struct wb_stream_memo *memo, enum wb_memo_k
 
 void wb_memo_wait(struct wb_stream_memo *memo, enum wb_memo_kind kind)
 {
+    WB_CHECK(memo->set->magic == MEMO_SET_MAGIC && kind < WB_MEMO_KINDS);
     pthread_mutex_lock(&memo->set->mutex);
     while (memo->states[kind] == MEMO_BUSY)
         pthread_cond_wait(&memo->set->changed, &memo->set->mutex);

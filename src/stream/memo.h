@@ -1,8 +1,8 @@
 /*
  * memo.h - private to stream: what was computed from the pages of a batch, kept for the other streams that share it.
  *
- * A page has room for one text of each kind. Whoever needs one first makes it; others that need it at the same moment
- * make that of a later page instead of waiting, because they will need that one next.
+ * A page has room for one text of each kind. The first stream that needs one makes it; others that need it at the same
+ * moment make that of a later page instead of waiting, because they will need that one next.
  */
 #ifndef WB_STREAM_MEMO_H
 #define WB_STREAM_MEMO_H

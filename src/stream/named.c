@@ -29,7 +29,10 @@
 #define SAVE_RECORDS 500
 #define SAVE_NS INT64_C(1000000000)
 
+#define NAMED_MAGIC 0x57424e4du
+
 struct wb_named {
+    uint32_t magic;     /* NAMED_MAGIC until it is released */
     struct wb_file lock, file;
     uint64_t sequence;
     uint64_t saved_position;
@@ -108,21 +111,24 @@ void wb_named_release(struct wb_named *named)
 {
     if (!named)
         return;
+    WB_CHECK(named->magic == NAMED_MAGIC);
     wb_file_close(&named->file);
     wb_file_close(&named->lock); /* which ends the lock */
     wb_free(named->path);
+    named->magic = 0;
     wb_free(named);
 }
 
 int wb_named_take(struct wb_stream *stream, struct wb_slice name, struct wb_buf *token_out, bool *finished_out)
 {
+    WB_CHECK(stream->magic == WB_STREAM_MAGIC && !stream->named);
     struct wb_slots *state = wb_alloc(sizeof *state);
     struct wb_named *named = stream->named = wb_alloc_zero(1, sizeof *named);
     int err = state && named ? 0 : WB_E_NOMEM;
 
     *finished_out = false;
     if (named)
-        named->lock = named->file = WB_FILE_INIT;
+        *named = (struct wb_named){.magic = NAMED_MAGIC, .lock = WB_FILE_INIT, .file = WB_FILE_INIT};
     if (err == 0)
         err = wb_store_name_check(name);
     if (err == 0)
@@ -172,6 +178,7 @@ static int make_file(struct wb_named *named, const char *slot)
 
 static int write_slot(struct wb_named *named, const char *slot, bool synced)
 {
+    WB_CHECK(named->lock.fd >= 0 && named->last_slot < WB_SLOT_QUICK);
     unsigned number = synced ? !named->last_slot : WB_SLOT_QUICK;
 
     if (!named->saved)
@@ -189,6 +196,7 @@ static int write_slot(struct wb_named *named, const char *slot, bool synced)
 /* Saves the token of a place. */
 static int save_token(struct wb_named *named, struct wb_slice token, uint64_t position, bool finished, bool now)
 {
+    WB_CHECK(named->magic == NAMED_MAGIC && token.len > 0);
     int64_t now_ns = wb_clock_mono_ns();
     char slot[WB_SLOT_BYTES];
 
@@ -208,7 +216,7 @@ int wb_named_save(struct wb_stream *stream, bool now)
     uint64_t position = stream->place.position;
     struct wb_slice token;
 
-    WB_CHECK(named != NULL);
+    WB_CHECK(stream->magic == WB_STREAM_MAGIC && named->magic == NAMED_MAGIC);
     if (!stream->tokens.fixed || /* it had ended before */
         (!now && position - named->saved_position < SAVE_RECORDS && wb_clock_mono_ns() - named->saved_ns < SAVE_NS))
         return 0;
@@ -264,7 +272,7 @@ int wb_stream_acknowledge_token(struct wb_stream *stream, enum wb_stream_who who
     struct wb_stream_place place;
     char hash[8];
 
-    WB_CHECK(stream->named != NULL);
+    WB_CHECK(stream->magic == WB_STREAM_MAGIC && stream->named->magic == NAMED_MAGIC);
     known.spec = wb_buf_slice(&stream->spec_bytes);
     if (known.kept) {
         wb_put64(hash, wb_shelf_hash(known.spec));
@@ -286,6 +294,7 @@ static int acknowledge_closed(struct wb_stream_home *home, struct wb_named *name
     struct wb_stream_ticket ticket;
     struct wb_buf mem = WB_BUF_INIT;
 
+    WB_CHECK(named->lock.fd >= 0);
     int err = wb_slots_read(named->path, state);
     if (err == 0 && !state->valid)
         err = refuse_damaged(named->path);
@@ -305,12 +314,13 @@ static int acknowledge_closed(struct wb_stream_home *home, struct wb_named *name
 int wb_stream_named_acknowledge(struct wb_stream_home *home, enum wb_stream_who who, struct wb_slice name,
                                 struct wb_slice token)
 {
+    WB_CHECK(home->magic == WB_STREAM_HOME_MAGIC);
     struct wb_named *named = wb_alloc_zero(1, sizeof *named);
     struct wb_slots *state = wb_alloc(sizeof *state);
     int err = named && state ? wb_store_name_check(name) : WB_E_NOMEM;
 
     if (named) {
-        named->lock = named->file = WB_FILE_INIT;
+        *named = (struct wb_named){.magic = NAMED_MAGIC, .lock = WB_FILE_INIT, .file = WB_FILE_INIT};
         named->path = err == 0 ? named_path(home->dir, name) : NULL;
     }
     if (err == 0 && !named->path)
@@ -402,6 +412,7 @@ int wb_stream_named_each(struct wb_stream_home *home, int (*each)(void *context,
         .home = home, .folder = folder, .each = each, .context = context, .state = wb_alloc(sizeof *walk.state)};
     int err = folder && walk.state ? 0 : WB_E_NOMEM;
 
+    WB_CHECK(home->magic == WB_STREAM_HOME_MAGIC);
     if (err == 0 && wb_path_kind(folder) == WB_PATH_DIR)
         err = wb_path_each(folder, walk_name, &walk);
     wb_free(walk.state);
@@ -503,6 +514,7 @@ int wb_named_count_readers(struct wb_stream_home *home, struct wb_named_readers 
         .home = home, .folder = folder, .readers = readers, .state = wb_alloc(sizeof *walk.state)};
     int err = folder && walk.state ? 0 : WB_E_NOMEM;
 
+    WB_CHECK(home->magic == WB_STREAM_HOME_MAGIC);
     *readers = (struct wb_named_readers){.after_ms = readers->after_ms};
     if (err == 0 && wb_path_kind(folder) == WB_PATH_DIR)
         err = wb_path_each(folder, count_reader, &walk);
@@ -515,6 +527,7 @@ int wb_named_count_readers(struct wb_stream_home *home, struct wb_named_readers 
 
 int wb_stream_named_drop(struct wb_stream_home *home, struct wb_slice name)
 {
+    WB_CHECK(home->magic == WB_STREAM_HOME_MAGIC);
     struct wb_slots *state = wb_alloc(sizeof *state);
     struct wb_stream_named named = {.name = NULL};
     struct wb_file lock = WB_FILE_INIT;

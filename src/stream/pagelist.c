@@ -256,6 +256,7 @@ static int take_room(struct wb_pagelist *list, const char *dir, size_t bytes, ch
 {
     void *map = NULL;
 
+    WB_CHECK(!list->map && list->bytes.len == 0);
     if (bytes > MAPPED_BYTES && wb_nameless_map(dir, bytes, &map) == 0) {
         list->map = map;
         list->map_bytes = bytes;
@@ -278,6 +279,7 @@ static int take_ids(struct pagelist_maker *m, char *ids, size_t count, bool back
     for (size_t i = 0; got > 0 && i < m->count; i++) {
         got = wb_sorter_next(m->sorter, &record);
         size_t place = backwards ? m->count - 1 - i : i;
+        WB_CHECK(got <= 0 || record.key.len >= WB_PAGEID_BYTES);
         if (got > 0 && place < count)
             memcpy(ids + place * WB_PAGEID_BYTES, record.key.ptr + record.key.len - WB_PAGEID_BYTES, WB_PAGEID_BYTES);
         if (!backwards && i + 1 == count)
@@ -289,6 +291,7 @@ static int take_ids(struct pagelist_maker *m, char *ids, size_t count, bool back
 
 static int finish(struct pagelist_maker *m, struct wb_pagelist *list)
 {
+    WB_CHECK(list->count == 0);
     const struct wb_stream_spec *spec = &m->stream->spec;
     size_t count = m->count;
     char *ids = NULL;
@@ -310,6 +313,7 @@ int wb_pagelist_make(struct wb_stream *stream)
     struct pagelist_maker maker = {.stream = stream};
     int err = prepare(&maker);
 
+    WB_CHECK(stream->magic == WB_STREAM_MAGIC);
     if (err == 0)
         err = collect(&maker);
     if (err == 0)

@@ -7,6 +7,7 @@
  */
 #include "base/check.h"
 #include "base/error.h"
+#include "base/locked.h"
 #include "base/mem.h"
 #include "os/clock.h"
 #include "stream/stream_own.h"
@@ -21,6 +22,7 @@ void wb_readers_init(struct wb_readers *readers)
 
 void wb_readers_release(struct wb_readers *readers)
 {
+    WB_CHECK(readers->names_opening == 0);
     pthread_mutex_destroy(&readers->mutex);
 }
 
@@ -28,6 +30,7 @@ void wb_readers_release(struct wb_readers *readers)
 
 static struct wb_readers_hold *find_hold(struct wb_readers *readers, uint32_t snapshot)
 {
+    WB_CHECK(wb_is_locked(&readers->mutex) && readers->hold_count <= WB_STREAM_READER_HOLDS);
     for (size_t i = 0; i < readers->hold_count; i++)
         if (readers->holds[i].snapshot == snapshot)
             return &readers->holds[i];
@@ -36,12 +39,13 @@ static struct wb_readers_hold *find_hold(struct wb_readers *readers, uint32_t sn
 
 static void remove_hold(struct wb_readers *readers, struct wb_readers_hold *hold)
 {
+    WB_CHECK(wb_is_locked(&readers->mutex) && hold < readers->holds + readers->hold_count && hold->streams == 0);
     *hold = readers->holds[--readers->hold_count];
 }
 
 static struct wb_readers_hold *add_hold(struct wb_readers *readers, uint32_t snapshot, int64_t renewed_ns)
 {
-    WB_CHECK(readers->hold_count < WB_STREAM_READER_HOLDS);
+    WB_CHECK(readers->hold_count < WB_STREAM_READER_HOLDS && !find_hold(readers, snapshot));
     struct wb_readers_hold *hold = &readers->holds[readers->hold_count++];
     *hold = (struct wb_readers_hold){.snapshot = snapshot, .renewed_ns = renewed_ns};
     return hold;
@@ -52,6 +56,7 @@ static struct wb_readers_hold *idle_hold(struct wb_readers *readers)
 {
     struct wb_readers_hold *idle = NULL;
 
+    WB_CHECK(wb_is_locked(&readers->mutex));
     for (size_t i = 0; i < readers->hold_count; i++)
         if (readers->holds[i].streams == 0 && (!idle || readers->holds[i].renewed_ns < idle->renewed_ns))
             idle = &readers->holds[i];
@@ -84,6 +89,7 @@ static int look_for_hold(void *context, const struct wb_store_snapshot *snapshot
 /* Once: takes over the holds of an earlier process. Should there be too many, the oldest are given up. */
 static int take_over(struct wb_readers *readers, struct wb_store *store)
 {
+    WB_CHECK(wb_is_locked(&readers->mutex));
     struct found_holds found = {WB_VEC_INIT};
     int err = readers->looked ? 0 : wb_store_snapshot_each(store, look_for_hold, &found);
 
@@ -126,6 +132,7 @@ static struct wb_store_holder own_holder(void)
 /* Returns 1; 0 if the repository cannot be written to; or an error. */
 static int hold_now(struct wb_stream_home *home, uint32_t snapshot)
 {
+    WB_CHECK(wb_is_locked(&home->readers.mutex));
     struct wb_store_holder holder = own_holder();
     struct wb_readers *readers = &home->readers;
     struct wb_store *store = NULL;
@@ -154,7 +161,7 @@ int wb_readers_hold(struct wb_stream_home *home, uint32_t snapshot)
     struct wb_readers *readers = &home->readers;
     int got = 1;
 
-    WB_CHECK(snapshot > 0);
+    WB_CHECK(home->magic == WB_STREAM_HOME_MAGIC && snapshot > 0);
     pthread_mutex_lock(&readers->mutex);
     const struct wb_readers_hold *hold = find_hold(readers, snapshot);
     if (!hold || hold->renewed_ns == INT64_MIN || wb_clock_mono_ns() - hold->renewed_ns >= RENEW_NS)
@@ -167,6 +174,7 @@ int wb_readers_hold(struct wb_stream_home *home, uint32_t snapshot)
 
 int wb_readers_seal(struct wb_stream_home *home, struct wb_store_snapshot *snapshot_out)
 {
+    WB_CHECK(home->magic == WB_STREAM_HOME_MAGIC);
     struct wb_store_holder holder = own_holder();
     struct wb_readers *readers = &home->readers;
     struct wb_store *store = NULL;
@@ -196,6 +204,7 @@ void wb_readers_renew(struct wb_stream_home *home, uint32_t snapshot)
 
 void wb_readers_leave(struct wb_stream_home *home, uint32_t snapshot)
 {
+    WB_CHECK(home->magic == WB_STREAM_HOME_MAGIC);
     struct wb_readers *readers = &home->readers;
 
     pthread_mutex_lock(&readers->mutex);
@@ -224,6 +233,7 @@ void wb_readers_give_up(struct wb_stream_home *home, uint32_t snapshot)
 /* The first idle name gives way. It may turn out to be in use: then the next one is tried. */
 static int drop_idle_name(struct wb_stream_home *home, struct wb_named_readers *names)
 {
+    WB_CHECK(wb_is_locked(&home->readers.mutex));
     int64_t until_ms = wb_clock_wall_ms() - home->readers.idle_ms;
     int err = WB_E_BUSY;
 
@@ -240,6 +250,7 @@ static int drop_idle_name(struct wb_stream_home *home, struct wb_named_readers *
 
 int wb_readers_name(struct wb_stream_home *home)
 {
+    WB_CHECK(home->magic == WB_STREAM_HOME_MAGIC);
     struct wb_readers *readers = &home->readers;
     struct wb_named_readers names = {.after_ms = INT64_MIN};
 

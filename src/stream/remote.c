@@ -11,6 +11,7 @@
  *
  * libcurl does the HTTP; what comes through it is hostile until the wire reader has checked it.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/clock.h"
@@ -34,7 +35,10 @@ enum {
     WORKER_MAX = 64,
 };
 
+#define REMOTE_MAGIC 0x57425254u
+
 struct remote {
+    uint32_t magic; /* REMOTE_MAGIC while wb_remote_stream() is at work */
     const struct wb_remote_options *options;
     CURL *curl, *acknowledger;
     struct wb_wire_reader *reader;
@@ -101,6 +105,7 @@ static int stream_url(struct remote *r, struct wb_buf *url)
 
 static int acknowledge_url(struct remote *r, struct wb_buf *url)
 {
+    WB_CHECK(is_remembered(r));
     const struct wb_stream_spec *spec = r->options->spec;
     char position[24];
     int err = append_base(r, "/api/stream/acknowledge?", url);
@@ -206,6 +211,7 @@ static size_t on_bytes(char *bytes, size_t size, size_t count, void *context)
     size_t len = size * count;
     long status = 0;
 
+    WB_CHECK(r->magic == REMOTE_MAGIC);
     curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &status);
     r->heard_ns = wb_clock_mono_ns();
     if (status != 200) {
@@ -236,6 +242,7 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *context)
     struct wb_slice line = wb_slice(bytes, size * count), value;
     uint64_t seconds;
 
+    WB_CHECK(r->magic == REMOTE_MAGIC);
     if (is_field(line, "webbase-worker:", &value) && value.len < WORKER_MAX)
         snprintf(r->worker, sizeof r->worker, "%.*s", WB_SLICE_ARG(value));
     if (is_field(line, "webbase-warning:", &value) && r->options->warn) {
@@ -261,6 +268,7 @@ static int on_turn(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl
 {
     struct remote *r = context;
 
+    WB_CHECK(r->magic == REMOTE_MAGIC);
     (void)a, (void)b, (void)c, (void)d;
     if (r->result == 0 && acknowledgement_is_due(r))
         r->result = acknowledge(r);
@@ -407,7 +415,7 @@ static int set_up(struct remote *r, struct curl_slist **fields_out)
 
 int wb_remote_stream(const struct wb_remote_options *options, struct wb_stream_info *info_out, struct wb_buf *token_out)
 {
-    struct remote r = {.options = options, .token = token_out};
+    struct remote r = {.magic = REMOTE_MAGIC, .options = options, .token = token_out};
     struct curl_slist *fields = NULL;
 
     wb_buf_clear(token_out);

@@ -26,7 +26,10 @@ static const struct stream_format {
     [WB_STREAM_URLS] = {"urls", "text/plain; charset=utf-8", false, WB_WARC_PLAIN},
 };
 
+#define PEN_MAGIC 0x5742504eu
+
 struct wb_stream_pen {
+    uint32_t magic; /* PEN_MAGIC from new to free */
     enum wb_stream_format format;
     bool tokens;
     bool begun;                     /* a record was written, and before it the warcinfo record of an archive */
@@ -66,18 +69,20 @@ static int append_to_out(void *context, const void *bytes, size_t len)
 {
     struct wb_stream_pen *pen = context;
 
+    WB_CHECK(pen->magic == PEN_MAGIC && pen->out);
     return wb_buf_append(pen->out, bytes, len);
 }
 
 int wb_stream_pen_new(enum wb_stream_format format, bool tokens, struct wb_stream_pen **pen_out)
 {
+    WB_CHECK(format < WB_STREAM_FORMATS);
     struct wb_stream_pen *pen = wb_alloc_zero(1, sizeof *pen);
     int err = pen ? 0 : WB_E_NOMEM;
 
-    WB_CHECK(format < WB_STREAM_FORMATS);
     *pen_out = NULL;
     if (err < 0)
         return err;
+    pen->magic = PEN_MAGIC;
     pen->format = format;
     pen->tokens = tokens;
     if (format == WB_STREAM_JSONL || format == WB_STREAM_TEXT)
@@ -96,10 +101,12 @@ void wb_stream_pen_free(struct wb_stream_pen *pen)
 {
     if (!pen)
         return;
+    WB_CHECK(pen->magic == PEN_MAGIC);
     wb_extractor_free(pen->extractor);
     wb_warc_writer_free(pen->writer);
     wb_buf_release(&pen->scratch);
     wb_buf_release(&pen->public);
+    pen->magic = 0;
     wb_free(pen);
 }
 
@@ -178,6 +185,7 @@ static int write_archive(struct wb_stream_pen *pen, const struct wb_stream_recor
 {
     int err = 0;
 
+    WB_CHECK(pen->writer);
     wb_warc_writer_extra(pen->writer, "WebBase-Token", WB_SLICE_EMPTY);
     if (!pen->begun)
         err = wb_warc_write_info(pen->writer, NULL, wb_clock_wall_ms());
@@ -195,6 +203,7 @@ static int write_archive(struct wb_stream_pen *pen, const struct wb_stream_recor
 
 static int extract_page(struct wb_stream_pen *pen, const struct wb_page *page, struct wb_extract *extract_out)
 {
+    WB_CHECK(pen->extractor);
     unsigned wants = WB_EXTRACT_TEXT | (pen->format == WB_STREAM_JSONL ? WB_EXTRACT_LINKS | WB_EXTRACT_LANGUAGE : 0u);
     struct wb_extract_input input = {page->url, page->type, page->charset, page->body, wants};
 
@@ -249,7 +258,7 @@ static int find_text(struct wb_stream_pen *pen, const struct wb_stream_record *r
         if (!later)
             wb_memo_wait(record->memo, kind);
         else if (fill_memo(pen, later, kind, page) < 0)
-            wb_memo_wait(record->memo, kind); /* whoever needs the later page reports what is wrong with it */
+            wb_memo_wait(record->memo, kind); /* the stream that needs the later page reports what is wrong with it */
     }
     if (got == WB_MEMO_THERE)
         return 0;
@@ -275,6 +284,7 @@ static int write_shared(struct wb_stream_pen *pen, const struct wb_stream_record
 
 int wb_stream_pen_write(struct wb_stream_pen *pen, const struct wb_stream_record *original, struct wb_buf *out)
 {
+    WB_CHECK(pen->magic == PEN_MAGIC);
     struct wb_stream_record public = *original, *record = &public;
     struct wb_buf memory = WB_BUF_INIT;
     struct wb_extract extract;

@@ -4,7 +4,7 @@
  *
  *   DIR/streams/shelf/0123456789abcdef       docs/formats/stream.md
  *
- * A file has a moment until which it is kept; whoever uses it moves that on. Nothing depends on it but resuming.
+ * A file has a moment until which it is kept; every use moves that on. Nothing depends on it but resuming.
  */
 #ifndef WB_STREAM_SHELF_H
 #define WB_STREAM_SHELF_H

@@ -75,6 +75,7 @@ static void take_slot(const char *slot, unsigned number, uint64_t sequence, stru
 {
     char bytes[STATE_BYTES];
 
+    WB_CHECK(number < SLOTS);
     for (unsigned i = 0; i < SECTORS; i++)
         memcpy(bytes + i * (size_t)PART_BYTES, slot + i * (size_t)SECTOR_BYTES + AT_PART, PART_BYTES);
     uint32_t len = wb_get32(bytes + AT_LENGTH);

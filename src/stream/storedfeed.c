@@ -45,6 +45,7 @@ static int open_supplier(struct wb_stream *stream)
 
 int wb_storedfeed_supply(struct wb_stream *stream)
 {
+    WB_CHECK(stream->magic == WB_STREAM_MAGIC && !stream->ticket.listed);
     for (;;) {
         int got = stream->supplier ? 0 : open_supplier(stream);
         stream->waits = got == WB_E_BUSY;
@@ -52,6 +53,7 @@ int wb_storedfeed_supply(struct wb_stream *stream)
             return got;
         got = stream->supplier->kind->next(stream->supplier, &stream->supply);
         stream->next = 0;
+        WB_CHECK(got <= 0 || stream->supply.count > 0);
         if (got > 0 || (got < 0 && got != WB_E_BUSY))
             return got;
         wb_storedfeed_release(stream);
@@ -87,6 +89,7 @@ int wb_storedfeed_next(struct wb_stream *stream, struct wb_stream_record *record
         if (pause != 0)
             return pause;
         size_t index = stream->next++;
+        WB_CHECK(index < stream->supply.count);
         const struct wb_page *page = &stream->supply.pages[index];
         int wanted = is_wanted(stream, page);
         if (wanted < 0)

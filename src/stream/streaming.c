@@ -83,6 +83,7 @@ void wb_stream_home_close(struct wb_stream_home *home)
 /* Copies what was asked for, as its bytes say. */
 static int take_spec(struct wb_stream *stream, const struct wb_stream_spec *asked, struct wb_slice bytes)
 {
+    WB_CHECK(!stream->supplier && stream->delivered == 0);
     struct wb_arena *texts = &stream->spec.selection.texts;
     int err = wb_spec_decode(bytes, &stream->spec);
 
@@ -162,6 +163,7 @@ static bool wants_index(const struct wb_stream_spec *spec)
 
 static int open_index(struct wb_stream *stream)
 {
+    WB_CHECK(!stream->searcher);
     if (!wants_index(&stream->spec))
         return 0;
     int err = wb_searcher_open(stream->home->dir, &stream->searcher);
@@ -179,6 +181,7 @@ static int open_index(struct wb_stream *stream)
  */
 static int use_index(struct wb_stream *stream, bool make)
 {
+    WB_CHECK(!stream->extractor && !stream->docids.slots);
     const struct wb_stream_spec *spec = &stream->spec;
     bool listed = make || stream->ticket.listed, table = make && wants_index(spec);
     int err = 0;
@@ -212,6 +215,7 @@ int wb_stream_has_language(struct wb_stream *stream, const struct wb_page *page)
 
     if (stream->language == 0)
         return 1;
+    WB_CHECK(stream->magic == WB_STREAM_MAGIC && stream->extractor);
     int err = wb_extract(stream->extractor, &input, &extract);
     return err < 0 ? err : wb_stream_language(&extract) == stream->language;
 }
@@ -247,6 +251,7 @@ static int load_list(struct wb_stream *stream)
 /* Makes the list of a new stream, or the same list again. */
 static int make_list(struct wb_stream *stream)
 {
+    WB_CHECK(!stream->list.count);
     uint64_t hash = 0;
     int err = wb_pagelist_make(stream);
 
@@ -282,6 +287,7 @@ static int prepare_tokens(struct wb_stream *stream)
     uint64_t hash;
     int err = 0;
 
+    WB_CHECK(stream->tokens.fixed == 0);
     stream->ticket.spec = wb_buf_slice(&stream->spec_bytes);
     stream->ticket.kept = stream->spec_bytes.len > SPEC_BYTES_MAX;
     if (stream->ticket.kept) {
@@ -304,6 +310,7 @@ static int prepare_tokens(struct wb_stream *stream)
  */
 static int check_nodes(struct wb_stream *stream)
 {
+    WB_CHECK(stream->home->at_once);
     const struct wb_stream_place *place = &stream->place;
     bool on = place->has_at && (!place->has_start || place->wrapped);
     struct wb_store_scan_options options = {
@@ -428,6 +435,7 @@ void wb_stream_close(struct wb_stream *stream)
 /* A named stream has ended only when everything has arrived: wb_stream_acknowledge() says so. */
 int wb_stream_finish(struct wb_stream *stream)
 {
+    WB_CHECK(stream->magic == WB_STREAM_MAGIC && !stream->finished);
     stream->finished = true;
     wb_storedfeed_release(stream);
     if (!stream->named)
@@ -496,6 +504,7 @@ int wb_stream_token(struct wb_stream *stream, struct wb_buf *out)
 
 int wb_stream_is_down(struct wb_stream *stream, uint64_t bars, const struct wb_page *page)
 {
+    WB_CHECK(stream->magic == WB_STREAM_MAGIC);
     uint64_t now;
     int err = wb_store_bar_version(stream->store, &now);
 

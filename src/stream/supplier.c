@@ -4,8 +4,11 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+#define SCAN_MAGIC 0x57425353u
+
 struct scan_supplier {
     struct wb_supplier base; /* must be the first member */
+    uint32_t magic;          /* SCAN_MAGIC until it is closed */
     struct wb_store_scan *scan;
     struct wb_page page;
     uint64_t bars; /* before the scan began */
@@ -16,13 +19,14 @@ static int scan_next(struct wb_supplier *base, struct wb_supply *supply_out)
     struct scan_supplier *s = (struct scan_supplier *)base;
     int got = wb_store_scan_next(s->scan, &s->page);
 
+    WB_CHECK(s->magic == SCAN_MAGIC);
     *supply_out = (struct wb_supply){.pages = &s->page, .count = got > 0, .bars = s->bars};
     return got;
 }
 
 static void scan_tell(const struct wb_supplier *base, size_t index, struct wb_store_position *position_out)
 {
-    WB_CHECK(index == 0);
+    WB_CHECK(((const struct scan_supplier *)base)->magic == SCAN_MAGIC && index == 0);
     wb_store_scan_tell(((const struct scan_supplier *)base)->scan, position_out);
 }
 
@@ -30,7 +34,9 @@ static void scan_close(struct wb_supplier *base)
 {
     struct scan_supplier *s = (struct scan_supplier *)base;
 
+    WB_CHECK(s->magic == SCAN_MAGIC);
     wb_store_scan_close(s->scan);
+    s->magic = 0;
     wb_free(s);
 }
 
@@ -50,6 +56,7 @@ int wb_supplier_scan(struct wb_store *store, const struct wb_supply_request *req
     *supplier_out = NULL;
     if (!s)
         return WB_E_NOMEM;
+    s->magic = SCAN_MAGIC;
     s->base.kind = &scan_kind;
     int err = wb_store_bar_version(store, &s->bars);
     if (err == 0)

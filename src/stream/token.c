@@ -76,6 +76,7 @@ int wb_token_writer_init(struct wb_token_writer *writer, uint64_t repository, co
     *p++ = (char)pad;
     memset(p, 0, pad);
     writer->fixed = writer->bytes.len = (size_t)(p - writer->bytes.ptr) + pad;
+    WB_CHECK(writer->bytes.len <= writer->bytes.cap && writer->fixed % 3 == 0);
     err = wb_buf_reserve(&writer->text, WB_BASE64_CHARS(writer->fixed + PLACE_BYTES_MAX + CHECK_BYTES));
     if (err == 0)
         err = wb_buf_reserve(&writer->bytes, PLACE_BYTES_MAX + CHECK_BYTES);
@@ -92,16 +93,16 @@ void wb_token_writer_release(struct wb_token_writer *writer)
 
 int wb_token_write(struct wb_token_writer *writer, const struct wb_stream_place *place, struct wb_slice *token_out)
 {
+    WB_CHECK(writer->fixed % 3 == 0 && writer->fixed > 0);
+    WB_CHECK(writer->fixed + PLACE_BYTES_MAX + CHECK_BYTES <= writer->bytes.cap);
     char *bytes = writer->bytes.ptr, *p = put_place(bytes + writer->fixed, place);
 
-    WB_CHECK(writer->fixed % 3 == 0 && writer->fixed > 0);
     wb_put64(p, wb_hash64(bytes, (size_t)(p - bytes)));
     writer->bytes.len = (size_t)(p - bytes) + CHECK_BYTES;
-    WB_CHECK(writer->bytes.len <= writer->bytes.cap);
     size_t done = WB_BASE64_CHARS(writer->fixed);
+    WB_CHECK(WB_BASE64_CHARS(writer->bytes.len) <= writer->text.cap);
     wb_base64url_encode(bytes + writer->fixed, writer->bytes.len - writer->fixed, writer->text.ptr + done);
     writer->text.len = WB_BASE64_CHARS(writer->bytes.len);
-    WB_CHECK(writer->text.len <= writer->text.cap);
     *token_out = wb_buf_slice(&writer->text);
     return 0;
 }

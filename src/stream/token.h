@@ -25,7 +25,7 @@ struct wb_stream_place {
 /* What a token says besides the place: the same for all tokens of a stream. */
 struct wb_stream_ticket {
     uint32_t snapshot;    /* 0: none could be sealed, and the state is that of the epoch */
-    uint32_t generation;  /* whose snapshot it is; 0: of none */
+    uint32_t generation;  /* whose snapshot it is; 0: of no generation */
     uint64_t epoch;
     uint64_t holder;      /* names the hold; 0: there is none */
     bool sealed;          /* the snapshot was sealed for this stream */

@@ -31,7 +31,7 @@
  *   signed   time of the capture                                            with flag 16
  *   5 bytes  a bit for each byte of the place in the scan that differs from the one before; then these   with flag 32
  *
- * What a receiver gets is valid if and only if the first frame is a header, all later ones are none, nothing follows
+ * What a receiver gets is valid if and only if the first frame is a header, no later one is a header, nothing follows
  * the end, all lengths and checksums match, and the number of records is what the end says.
  */
 #include "stream/wire.h"
@@ -79,9 +79,9 @@ enum {
 /* Makes room for a frame with at most `fields` bytes of fields. *p_out is where these go. */
 static int begin_frame(struct wb_buf *out, size_t fields, char **p_out)
 {
+    WB_CHECK(fields <= FIELDS_MAX);
     int err = wb_buf_reserve(out, FRAME_BYTES + fields);
 
-    WB_CHECK(fields <= FIELDS_MAX);
     *p_out = err < 0 ? NULL : out->ptr + out->len + FRAME_BYTES;
     return err;
 }
@@ -92,7 +92,8 @@ static int end_frame(struct wb_buf *out, enum wire_kind kind, const char *p, str
     char *frame = out->ptr + out->len;
     size_t fields = (size_t)(p - frame) - FRAME_BYTES, before = out->len;
 
-    WB_CHECK(fields <= FIELDS_MAX);
+    /* The fields are within the room that begin_frame() made. */
+    WB_CHECK(fields <= FIELDS_MAX && FRAME_BYTES + fields <= out->cap - out->len);
     WB_CHECK(block.len <= BLOCK_MAX);
     memset(frame, 0, FRAME_AT_FIELDS);
     frame[0] = (char)kind;
@@ -111,9 +112,9 @@ int wb_wire_put_header(uint64_t repository, const struct wb_stream_info *info, s
                        struct wb_buf *out)
 {
     char *p;
-    int err = begin_frame(out, sizeof WIRE_MAGIC + 8 + 6 * WB_VARINT_MAX + token.len, &p);
 
     WB_CHECK(token.len <= WB_TOKEN_TEXT_MAX);
+    int err = begin_frame(out, sizeof WIRE_MAGIC + 8 + 6 * WB_VARINT_MAX + token.len, &p);
     if (err < 0)
         return err;
     memcpy(p, WIRE_MAGIC, sizeof WIRE_MAGIC - 1);
@@ -182,10 +183,9 @@ int wb_wire_put_records(const struct wb_store_parcel *parcel, const struct wb_wi
     static const struct wb_wire_record no_record;
     const struct wb_stream_place *place = &records[0].place;
     char *p;
-    int err = begin_frame(out, 1 + WB_STORE_POSITION_BYTES + WB_VARINT_MAX + parcel->count * RECORD_FIELDS_MAX, &p);
 
-    WB_CHECK(parcel->count > 0);
-    WB_CHECK(parcel->count <= WB_WIRE_RECORDS_MAX);
+    WB_CHECK(parcel->count > 0 && parcel->count <= WB_WIRE_RECORDS_MAX);
+    int err = begin_frame(out, 1 + WB_STORE_POSITION_BYTES + WB_VARINT_MAX + parcel->count * RECORD_FIELDS_MAX, &p);
     if (err < 0)
         return err;
     *p++ = place->has_start ? FRAME_START : 0;
@@ -286,6 +286,7 @@ void wb_wire_reader_free(struct wb_wire_reader *reader)
 /* Moves what was not read to the beginning. The frame that is being read must stay where it is. */
 static void make_room(struct wb_wire_reader *reader)
 {
+    WB_CHECK(reader->at <= reader->bytes.len);
     if (reader->next < reader->records.count || reader->at < START_KEPT || reader->at < reader->bytes.len / 2)
         return;
     reader->bytes.len -= reader->at;
@@ -464,6 +465,7 @@ static int read_frame_head(const struct wb_wire_reader *reader, struct wire_fram
 /* Reads the next frame. Returns an enum wb_wire_got, or an error; *done_out is false if its end has not arrived yet. */
 static int read_frame(struct wb_wire_reader *reader, bool *done_out)
 {
+    WB_CHECK(reader->next == reader->records.count && reader->at <= reader->bytes.len);
     size_t have = reader->bytes.len - reader->at;
     struct wire_frame frame;
 
@@ -507,7 +509,8 @@ static int read_record(struct wb_wire_reader *reader, struct wb_stream_record *r
     const struct wb_wire_record *record = &reader->records.items[reader->next];
     int err = 0;
 
-    WB_CHECK(reader->records.count == reader->pages.count);
+    WB_CHECK(reader->next < reader->records.count && reader->records.count == reader->pages.count);
+    WB_CHECK(reader->block_at + reader->block_bytes <= reader->bytes.len);
     if (reader->opened != block) {
         struct wb_store_parcel parcel = {wb_slice(block, reader->block_bytes), reader->pages.items,
                                          reader->pages.count};

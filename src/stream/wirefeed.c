@@ -15,7 +15,10 @@
 /* If fewer than one in this many pages of a parcel are selected, they are packed. */
 enum { WORTH_PACKING = 3, EMPTY_AT_ONCE = 64 };
 
+#define WIREFEED_MAGIC 0x57425746u
+
 struct wb_wirefeed {
+    uint32_t magic; /* WIREFEED_MAGIC until it is freed */
     bool headed, ended;
     uint64_t sent;                             /* records */
     WB_VEC(struct wb_store_parcel_page) pages; /* of the frame that is being made */
@@ -28,10 +31,12 @@ void wb_wirefeed_free(struct wb_wirefeed *wire)
 {
     if (!wire)
         return;
+    WB_CHECK(wire->magic == WIREFEED_MAGIC);
     wb_vec_release(&wire->pages);
     wb_vec_release(&wire->records);
     wb_store_packer_free(wire->packer);
     wb_store_unpacker_free(wire->unpacker);
+    wire->magic = 0;
     wb_free(wire);
 }
 
@@ -55,12 +60,15 @@ static int begin(struct wb_stream *stream)
     WB_CHECK(!stream->supplier && stream->delivered == 0);
     WB_CHECK(!stream->spec.facts);
     stream->wire = wire;
+    if (wire)
+        wire->magic = WIREFEED_MAGIC;
     int err = wire ? wb_store_packer_new(&wire->packer) : WB_E_NOMEM;
     return err == 0 ? wb_store_unpacker_new(&wire->unpacker) : err;
 }
 
 static int put_header(struct wb_stream *stream, struct wb_buf *out)
 {
+    WB_CHECK(!stream->wire->headed && stream->wire->sent == 0);
     struct wb_buf token = WB_BUF_INIT;
     struct wb_stream_info info;
     int err = wb_stream_token(stream, &token);
@@ -75,6 +83,7 @@ static int put_header(struct wb_stream *stream, struct wb_buf *out)
 /* Returns 1: there are bytes. */
 static int put_end(struct wb_stream *stream, struct wb_buf *out)
 {
+    WB_CHECK(stream->wire->headed && !stream->wire->ended);
     int err = wb_wire_put_end(stream->wire->sent, out);
 
     stream->wire->ended = err == 0;
@@ -96,7 +105,7 @@ static int put_damage(struct wb_stream *stream, int got, struct wb_buf *out)
 
 static int put_records(struct wb_wirefeed *wire, const struct wb_store_parcel *parcel, struct wb_buf *out)
 {
-    WB_CHECK(parcel->count == wire->records.count);
+    WB_CHECK(wire->headed && !wire->ended && parcel->count == wire->records.count);
 
     int err = wb_wire_put_records(parcel, wire->records.items, out);
 
@@ -109,6 +118,7 @@ static int put_records(struct wb_wirefeed *wire, const struct wb_store_parcel *p
 /* Adds page i of the supply to the frame, if the stream wants it. */
 static int choose_page(struct wb_stream *stream, size_t i)
 {
+    WB_CHECK(i < stream->supply.count && stream->supply.parcel);
     struct wb_wirefeed *wire = stream->wire;
     const struct wb_supply *supply = &stream->supply;
     const struct wb_store_parcel_page *page = &supply->parcel->pages[supply->entries ? supply->entries[i] : i];
@@ -133,6 +143,7 @@ static int choose_page(struct wb_stream *stream, size_t i)
  */
 static int repack(struct wb_stream *stream, struct wb_store_parcel *parcel, struct wb_buf *out)
 {
+    WB_CHECK(parcel->count == stream->wire->records.count);
     struct wb_wirefeed *wire = stream->wire;
     struct wb_page page;
     size_t kept = 0;
@@ -157,6 +168,7 @@ static int repack(struct wb_stream *stream, struct wb_store_parcel *parcel, stru
 
 static int next_parcel(struct wb_stream *stream, struct wb_buf *out)
 {
+    WB_CHECK(!stream->ticket.listed && !stream->finished);
     struct wb_wirefeed *wire = stream->wire;
     size_t before = out->len, empty = 0;
     uint64_t bars = 0;
@@ -202,6 +214,7 @@ static int next_parcel(struct wb_stream *stream, struct wb_buf *out)
 /* Collects records until there are enough for a frame. Returns what came instead of the next record, or 1. */
 static int collect(struct wb_stream *stream)
 {
+    WB_CHECK(stream->wire->magic == WIREFEED_MAGIC);
     struct wb_wirefeed *wire = stream->wire;
     struct wb_stream_record record;
     int got = 1;

@@ -197,7 +197,7 @@ static uint32_t skip_common(const char *records, const struct wb_sorter_entry *e
 }
 
 /* How many splits a group of n entries may take before the pivots count as bad: 3 log2(n). */
-static unsigned patience(size_t n)
+static unsigned splits_allowed(size_t n)
 {
     unsigned bits = 0;
 
@@ -212,7 +212,7 @@ struct entry_group {
     struct wb_sorter_entry *e;
     size_t n;
     struct prefix_level level;
-    unsigned luck; /* splits left before a heap sort takes over */
+    unsigned splits_left; /* before a heap sort takes over */
 };
 
 /* Splits a group into at most four groups and returns their number. The largest comes last. */
@@ -222,21 +222,21 @@ static unsigned split(const char *records, const struct entry_group *g, struct e
     unsigned count = 0;
 
     WB_CHECK(g->n > SMALL);
-    WB_CHECK(g->luck > 0);
+    WB_CHECK(g->splits_left > 0);
     partition(g->e, g->n, choose_pivot(g->e, g->n), &equal, &greater);
     if (equal)
-        parts[count++] = (struct entry_group){g->e, equal, g->level, g->luck - 1};
+        parts[count++] = (struct entry_group){g->e, equal, g->level, g->splits_left - 1};
     if (greater < g->n)
-        parts[count++] = (struct entry_group){g->e + greater, g->n - greater, g->level, g->luck - 1};
+        parts[count++] = (struct entry_group){g->e + greater, g->n - greater, g->level, g->splits_left - 1};
     if (!g->level.last && greater - equal > 1) {
         struct wb_sorter_entry *e = g->e + equal;
         size_t n = greater - equal;
         uint32_t depth = skip_common(records, e, n, g->level.depth + 8);
         size_t ended = fetch_next(records, e, n, depth);
         if (ended > 1)
-            parts[count++] = (struct entry_group){e, ended, {0, true}, patience(ended)};
+            parts[count++] = (struct entry_group){e, ended, {0, true}, splits_allowed(ended)};
         if (n - ended > 1)
-            parts[count++] = (struct entry_group){e + ended, n - ended, {depth, false}, patience(n - ended)};
+            parts[count++] = (struct entry_group){e + ended, n - ended, {depth, false}, splits_allowed(n - ended)};
     }
     for (unsigned i = 0; i + 1 < count; i++)
         if (parts[i].n > parts[count - 1].n) {
@@ -251,7 +251,7 @@ static void sort_group(const char *records, struct entry_group g)
 {
     struct entry_group parts[4];
 
-    while (g.n > SMALL && g.luck > 0) {
+    while (g.n > SMALL && g.splits_left > 0) {
         unsigned count = split(records, &g, parts);
         if (count == 0)
             return;
@@ -272,7 +272,7 @@ void wb_sorter_entries_sort(struct wb_sorter_entry *entries, size_t count, const
     WB_CHECK(entries != NULL);
     WB_CHECK(count > 0);
     WB_CHECK(records != NULL);
-    sort_group(records, (struct entry_group){entries, count, {0, false}, patience(count)});
+    sort_group(records, (struct entry_group){entries, count, {0, false}, splits_allowed(count)});
     /* The ends are in order; test_sorter.c compares everything between them. */
     WB_CHECK(wb_slice_compare(wb_sorter_entry_key(&entries[0], records),
                               wb_sorter_entry_key(&entries[count - 1], records)) <= 0);

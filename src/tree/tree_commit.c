@@ -162,7 +162,7 @@ int wb_tree_commit(struct wb_tree *tree)
     }
     wb_tree_adopt(tree, &tree->next);
     (void)wb_tree_root_write(tree, 1, &tree->next); /* if this fails, the next writer repairs it */
-    wb_tree_space_settle(&tree->space);
+    wb_tree_space_keep(&tree->space);
     tree->writing = false;
     tree->changes++;
     WB_CHECK(tree->changed_count == 0);

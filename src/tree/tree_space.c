@@ -208,7 +208,7 @@ static uint64_t first_needed(const struct wb_tree_space *space, uint64_t born, u
     return newest;
 }
 
-/* Unites two classes. Their pages are needed by whoever may need a page of either. */
+/* Unites two classes. Their pages are needed by all readers that may need a page of either. */
 static void unite(struct wb_tree *tree, unsigned a, unsigned b)
 {
     struct wb_tree_class *into = &tree->next.classes[a], from = tree->next.classes[b];
@@ -470,7 +470,7 @@ int wb_tree_space_write(struct wb_tree *tree)
 }
 
 /* Ends a transaction for one part. keep: what was changed is now on disk; otherwise it must be read again. */
-static void settle(struct wb_tree_map *map, bool keep)
+static void end_changes(struct wb_tree_map *map, bool keep)
 {
     WB_CHECK(map->placed == 0 || map->dirty);
     if (map->dirty && !keep)
@@ -479,20 +479,20 @@ static void settle(struct wb_tree_map *map, bool keep)
     map->placed = 0;
 }
 
-void wb_tree_space_settle(struct wb_tree_space *space)
+void wb_tree_space_keep(struct wb_tree_space *space)
 {
     for (size_t i = 0; i < space->maps.count; i++)
-        settle(&space->maps.items[i], true);
+        end_changes(&space->maps.items[i], true);
     for (size_t i = 0; i < WB_TREE_SPACE_MAX; i++)
-        settle(&space->index[i], true);
+        end_changes(&space->index[i], true);
 }
 
 void wb_tree_space_forget(struct wb_tree_space *space)
 {
     for (size_t i = 0; i < space->maps.count; i++)
-        settle(&space->maps.items[i], false);
+        end_changes(&space->maps.items[i], false);
     for (size_t i = 0; i < WB_TREE_SPACE_MAX; i++)
-        settle(&space->index[i], false);
+        end_changes(&space->index[i], false);
 }
 
 void wb_tree_space_release(struct wb_tree_space *space)

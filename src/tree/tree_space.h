@@ -65,7 +65,7 @@ int wb_tree_space_give(struct wb_tree *tree, uint32_t page, uint64_t born);
 int wb_tree_space_write(struct wb_tree *tree);
 
 /* After a commit: the map in memory is what is on disk. */
-void wb_tree_space_settle(struct wb_tree_space *space);
+void wb_tree_space_keep(struct wb_tree_space *space);
 
 /* After an abort: parts that were changed must be read again. */
 void wb_tree_space_forget(struct wb_tree_space *space);

@@ -26,7 +26,7 @@ _Static_assert(SMALL < JOINED && JOINED < (int)WB_TREE_ROOM, "a page that was jo
  * If an interrupted commit has left two different copies of the root record, this decides:
  * writes the newer state to both copies, durably.
  */
-static int settle_roots(struct wb_tree *tree)
+static int repair_roots(struct wb_tree *tree)
 {
     WB_CHECK(tree->writable);
     WB_CHECK(tree->writing);
@@ -63,7 +63,7 @@ int wb_tree_begin(struct wb_tree *tree)
         return err;
     tree->writing = true;
     tree->failed = false;
-    err = settle_roots(tree);
+    err = repair_roots(tree);
     if (err == 0) {
         tree->next = tree->newest;
         tree->next.txn++;

@@ -3,9 +3,9 @@
  *
  *   example.org   example.org/a   example.org:8080/a   localhost:8080   //example.org/a
  *
- * To the URL standard, "example.org:8080" has the scheme "example.org", so whoever writes a host and a port would be
- * told about a page that nobody means. What is before the colon counts as a host if a port is behind it, unless it is
- * the name of a scheme that has hosts.
+ * To the URL standard, "example.org:8080" has the scheme "example.org", so a person who writes a host and a port would
+ * be told about a page that nobody means. What is before the colon counts as a host if a port is behind it, unless it
+ * is the name of a scheme that has hosts.
  */
 #include "base/error.h"
 #include "url/url.h"

@@ -142,9 +142,9 @@ int wb_warc_write_revisit(struct wb_warc_writer *writer, const struct wb_page *p
 /* Writes the text of a page as a conversion record of type text/plain, as WET files have them. */
 int wb_warc_write_text(struct wb_warc_writer *writer, const struct wb_page *page, struct wb_slice text);
 /*
- * Called after each page and revisit, when the sink has all bytes of the record: for whoever indexes what is written.
+ * Called after each page and revisit, when the sink has all bytes of the record: for an index of what is written.
  * digest is the WARC-Payload-Digest, "sha1:" and base32. May write to the same writer. A negative result is returned to
- * whoever wrote the record.
+ * the writer of the record.
  */
 typedef int (*wb_warc_listener)(void *context, const struct wb_page *page, bool revisit, const char *digest);
 void wb_warc_writer_listen(struct wb_warc_writer *writer, wb_warc_listener listener, void *context);

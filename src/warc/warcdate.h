@@ -11,7 +11,7 @@
  *   2008-294T12:00:00Z          the day of the year, as ISO 8601 has it
  *   20240501100000              the digits of ARC and CDX
  *
- * Returns false, and sets the time to 0, if it is none of these.
+ * Returns false, and sets the time to 0, if it has none of these forms.
  */
 bool wb_warc_date_parse(struct wb_slice text, int64_t *time_ms_out);
 

@@ -118,7 +118,7 @@ static bool read_extra(const uint8_t *extra, size_t len, struct wb_zipdir_entry 
     return entry->size != UINT32_MAX && entry->packed != UINT32_MAX && entry->offset != UINT32_MAX;
 }
 
-/* We never make files of names, but whoever sends such a name means no good, and messages show names. */
+/* We never make files of names, but the author of such a name means no good, and messages show names. */
 static bool is_decent(struct wb_slice name)
 {
     if (name.len == 0 || name.ptr[0] == '/')

@@ -3,7 +3,7 @@
  *
  *   new -> { begin -> write ... -> end } ... -> finish -> free
  *
- * Entries are stored: whoever reads a WACZ jumps to a record inside an entry. Those that are read as a whole may be
+ * Entries are stored: a reader of a WACZ jumps to a record inside an entry. Those that are read as a whole may be
  * deflated. The bytes go to a sink in order, and none is changed later, so the target can be a pipe. Sizes and
  * checksums follow each entry (a data descriptor); zip64 is used where a number needs it. Memory: some bytes for each
  * entry, and 256 KB while one is deflated.

@@ -119,7 +119,7 @@ int wb_webdb_holds(const char *dir, wb_webdb_held each, void *context)
 
 /*
  * Entries are sorted by their first 16 bytes, and digests are spread evenly, so interpolation usually needs only a few
- * steps. But whoever chooses the contents can make them uneven; even a thousand copies of one page do. So every other
+ * steps. But the author of the contents can make them uneven; even a thousand copies of one page do. So every other
  * step halves the range, and the worst case is twice a binary search.
  */
 static const uint8_t *md5_at(const struct wb_column *contents, uint64_t number)

@@ -90,7 +90,7 @@ static int compare_links(const void *a, const void *b)
 }
 
 /* Sorts the list by target and keeps only the last link to each target. */
-static void list_settle(struct out_list *list)
+static void list_keep_last(struct out_list *list)
 {
     struct out_link *links = list->links.items;
     size_t count = list->links.count, kept = 0;
@@ -245,7 +245,7 @@ static int write_content(struct out_stage *s, uint64_t content)
     check_stage(s);
     WB_CHECK(s->links.pieces == 0); /* the list of the last content has ended */
     WB_CHECK(content < s->writer->contents.count);
-    list_settle(&s->added);
+    list_keep_last(&s->added);
     s->links.owner = content;
     while (err == 0 && (k < s->kept.links.count || a < s->added.links.count)) {
         const struct out_link *kept = k < s->kept.links.count ? &s->kept.links.items[k] : NULL;

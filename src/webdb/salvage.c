@@ -2,9 +2,8 @@
  * salvage.c - takes over what can still be read of a damaged edition: the rows of its pages and the robots.txt of its
  * sites.
  *
- * Links are not taken over. They name pages by number, and when rows are lost the numbers no longer fit. Whoever
- * rebuilds webdb gets the links from the stored pages and the journal instead (cycle/rebuild.c). Nothing is repaired in
- * place.
+ * Links are not taken over. They name pages by number, and when rows are lost the numbers no longer fit. A rebuild of
+ * webdb gets the links from the stored pages and the journal instead (cycle/rebuild.c). Nothing is repaired in place.
  */
 #include "webdb/writer.h"
 #include "base/bytes.h"

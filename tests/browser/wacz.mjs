@@ -8,7 +8,7 @@ import {MODULES, expect, run, serveFiles, test, until, warcRecord, webbase} from
 const PICTURE = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAMAAAACCAIAAAASFvFNAAAAFElEQVR4nGP8z8DAwMDAxAADMAYADjABBPp0' +
   'ceYAAAAASUVORK5CYII=', 'base64');
 const SITE = 'http://wacz.example.org';
-// Whoever looks this host up leaves out www. If the index does not, nothing is found in it.
+// A reader that looks this host up leaves out www. If the index does not, nothing is found in it.
 const FILLER = 'http://www.wacz.example.org/Filler';
 const html = (title, text) => `<!DOCTYPE html><html><head><title>${title}</title></head><body><h1>${title}</h1>
 <p id="text">${text}</p><img id="picture" src="/picture.png"><a href="/other">other</a></body></html>`;

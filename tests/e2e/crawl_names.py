@@ -11,10 +11,11 @@ A, AAAA = 1, 28
 
 class Names:
     """A name server on UDP. rules: first label of a name -> 'servfail', 'nx', 'silent', 'empty'; any other name has the
-    address 127.0.0.1. down: a name server that is not up yet, and whose port this one takes over."""
+    address 127.0.0.1, for `life` seconds. down: a name server that is not up yet, and whose port this one takes
+    over."""
 
-    def __init__(self, down=None, **rules):
-        self.rules, self.asked = rules, []
+    def __init__(self, down=None, life=60, **rules):
+        self.rules, self.life, self.asked = rules, life, []
         self.socket = down.socket if down else udp_socket()
         self.port = self.socket.getsockname()[1]
         if down:
@@ -43,7 +44,7 @@ class Names:
             count = int(rule is None and kind == A)
             answer = packet[:2] + bytes([0x81, 0x80 | code, 0, 1, 0, count, 0, 0, 0, 0]) + packet[12:at]
             if count:
-                answer += b'\xc0\x0c' + bytes([0, A, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1])
+                answer += b'\xc0\x0c' + bytes([0, A, 0, 1, 0, 0, 0, self.life, 0, 4, 127, 0, 0, 1])
             self.socket.sendto(answer, peer)
 
     def __enter__(self):
@@ -132,6 +133,19 @@ def a_run_without_a_resolver_closes_nothing(folder):
         with Names(down):
             end = done(lines(call(repo, *words(server, down.port)).stdout))
         assert end['pages'] == 4 and end['sites_done'] == 2 and end['sites_left'] == 0, end
+
+
+@test
+def addresses_expire_while_pages_are_held(folder):
+    """Without an interval, a site's name is looked up again just after a page came, which waits to be digested with
+    others at that moment."""
+    with Server({'e%d.test' % i: star(200, 'e%d' % i, wait=0.01) for i in range(4)}) as server, \
+            Names(life=1) as names:
+        p = call(folder / 'r', *words(server, names.port, '--processes', 1))
+        assert done(lines(p.stdout))['pages'] == 800, done(lines(p.stdout))
+        assert b'died' not in p.stderr, p.stderr
+        # It happened: each name was looked up in advance, and then again and again.
+        assert names.asked.count(('e0', A)) >= 3, names.asked
 
 
 @test

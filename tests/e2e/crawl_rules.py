@@ -95,6 +95,21 @@ def intervals_of_favours_survive_a_kill_too(folder):
 
 
 @test
+def robots_that_lead_to_each_other(folder):
+    """Each of two sites waits for a request that the other one must make. Both redirects end like any chain that is
+    too long: there are no rules."""
+    with Server({}) as server:
+        for host, other in (('a.test', 'b.test'), ('b.test', 'a.test')):
+            to = redirect(server.url(other, '/robots.txt'), 302)
+            to.wait = 0.3   # so that each is asked before the other has answered
+            server.sites[host] = {'/robots.txt': to, '/': page(text=host)}
+        events = crawl(folder / 'r', server, server.url('a.test'), server.url('b.test'), '--delay', 0.1,
+                       '--processes', 1)
+        assert done(events)['pages'] == 2, done(events)
+        server.expect_gaps(0.1)
+
+
+@test
 def the_crawl_waits_for_robots_that_fail(folder):
     """After 5xx twice, nothing else is requested, the waits double, and the crawl continues in the same run."""
     def unsure(request):
@@ -317,6 +332,41 @@ def aliases_are_crawled_once_and_virtual_hosts_by_their_own_rules(folder):
             assert why['verdict'] == 'fetched' and server.url(names[0], '/3') in why['reason'], why
         assert set(server.pages_asked('v1.test')) == {'/', '/0', '/1', '/2'}
         assert set(server.pages_asked('v2.test')) == {'/', '/0', '/2'}
+
+
+@test
+def a_twin_that_has_just_got_a_page(folder):
+    """When the root of a name comes, another name of the same site may have a page that waits to be digested with
+    others. a is known first, b is faster. c and more keep the slots of the address busy."""
+    sites, addresses, ends = {}, {}, {}
+
+    def root_of(i):
+        def reply(request):
+            ends.setdefault(i, time.time() + 0.8)
+            return Reply(page('/1', text='root %d' % i), wait=max(0, ends[i] - time.time()))
+        return reply
+
+    def one_of(i):
+        # It comes a moment before the root of the other name.
+        return lambda request: Reply(page(text='one %d' % i),
+                                     wait=max(0, ends.get(i, 0) - time.time() - i % 6 * 0.0004))
+
+    for i in range(12):
+        sites['a%d.test' % i] = {'/robots.txt': robots('Disallow: /no'), '/': root_of(i), '/1': one_of(i)}
+        sites['b%d.test' % i] = {'/robots.txt': robots('Disallow: /no'), '/1': one_of(i),
+                                 '/': page('/1', text='root %d' % i)}
+        for c in ('c%d-%d.test' % (i, k) for k in range(3)):
+            sites[c] = {'/robots.txt': robots('Disallow: /' + c), **star(40, c, wait=0.02)}
+        addresses.update({host: '127.0.4.%d' % (i + 1) for host in sites if host not in addresses})
+    with Server(sites, addresses=addresses) as server:
+        events = crawl(folder / 'r', server, *[server.url(h) for h in sites], '--delay', 0, '--processes', 1,
+                       '--no-sitemaps', '--per-address', 2)
+        assert 'died' not in crawl.words, crawl.words
+        assert done(events)['sites_done'] == 60, done(events)
+        got = {i: {e['url'].split(':')[1] for e in events if e.get('result') in ('stored', 'duplicate') and
+                   e['url'].endswith('/1') and e['url'][7] in 'ab' and e['url'].split(':')[1][3:] == '%d.test' % i}
+               for i in range(12)}
+        assert all(got.values()), got
 
 
 @test

@@ -86,7 +86,7 @@ def kills_neither_lose_nor_repeat_captures(folder):
             time.sleep(random_.uniform(0.1, 0.6))
             kill_all(p)
             p.wait()
-        # A crawl that had finished begins anew, so the number of rounds is open. But what was answered was seen.
+        # A crawl that had finished starts again, so the number of rounds is open. But what was answered was seen.
         crawl(repo, server, server.url('k.test'), '--delay', 0)
         for n in range(60):
             rows = versions(repo, server.url('k.test', '/%d' % n))

@@ -3,8 +3,8 @@
 A script marks functions with @test and ends with run(). Each test gets its own folder. It
 fails by raising an exception, and skips itself by raising Skip.
 """
-import contextlib, ctypes, fcntl, gzip, hashlib, json, os, pathlib, random, shutil, signal, socket, struct, subprocess
-import sys, tempfile, threading, time, traceback
+import contextlib, ctypes, fcntl, functools, gzip, hashlib, http.server, json, os, pathlib, random, shutil, signal, socket
+import struct, subprocess, sys, tempfile, threading, time, traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -226,8 +226,22 @@ def become_root(network=False):
     pathlib.Path('/proc/self/uid_map').write_text('0 %d 1' % uid)
     pathlib.Path('/proc/self/gid_map').write_text('0 %d 1' % gid)
     if network:
-        with socket.socket() as s:
-            fcntl.ioctl(s, 0x8914, struct.pack('16sH14x', b'lo', 0x41))     # SIOCSIFFLAGS: up, running
+        start_loopback()
+
+
+def start_loopback():
+    with socket.socket() as s:
+        fcntl.ioctl(s, 0x8914, struct.pack('16sH14x', b'lo', 0x41))     # SIOCSIFFLAGS: up, running
+
+
+def own_network():
+    """Moves this process, which must have only one thread, into a network of its own, in which every port is free."""
+    if os.geteuid() != 0:
+        become_root(network=True)
+        return
+    if ctypes.CDLL(None, use_errno=True).unshare(0x40000000):
+        raise OSError(ctypes.get_errno(), 'this test must run where root may create namespaces')
+    start_loopback()
 
 
 @contextlib.contextmanager
@@ -250,3 +264,23 @@ def remount(folder, options):
     data = options.encode() if '=' in options else None
     if ctypes.CDLL(None, use_errno=True).mount(b'tmpfs', bytes(folder), b'tmpfs', ctypes.c_ulong(flags), data):
         raise OSError(ctypes.get_errno(), 'cannot remount %s with %s' % (folder, options))
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def served(folder):
+    """Serves the files of a new folder; yields it and its URL."""
+    folder.mkdir()
+    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), functools.partial(Quiet, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield folder, 'http://127.0.0.1:%d/' % server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

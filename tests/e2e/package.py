@@ -9,7 +9,8 @@ FILES = {
     'usr/include/webbase/handler.h': 0o644, 'usr/lib/systemd/system/webbase.service': 0o644,
     'usr/share/bash-completion/completions/webbase': 0o644, 'usr/share/man/man1/webbase.1.gz': 0o644,
     'usr/share/doc/webbase/copyright': 0o644, 'usr/share/doc/webbase/changelog.gz': 0o644,
-    'usr/share/doc/webbase/examples/handlers/words.c': 0o644,
+    'usr/share/doc/webbase/README.md': 0o644, 'usr/share/doc/webbase/docs/search.png': 0o644,
+    'usr/share/doc/webbase/docs/tour.md': 0o644, 'usr/share/doc/webbase/examples/handlers/words.c': 0o644,
     'usr/lib/python3/dist-packages/webbase/__init__.py': 0o644, 'usr/lib/python3/dist-packages/webbase/py.typed': 0o644,
 }
 

@@ -279,6 +279,38 @@ def the_bar(folder):
 
 
 @test
+def captures_between_those_that_only_a_snapshot_keeps(folder):
+    """A page went, and a snapshot still has its version; then an older archive brings a capture of the time between."""
+    repo, body = folder / 'r', b'<title>a</title><p>first words'
+    call(repo, 'init', '--history', 'newest')
+    with served(folder / 'site') as (site, url):
+        (site / 'index.html').write_bytes(b'<a href="b.html">b</a>')
+        (site / 'b.html').write_bytes(body)
+        page = url + 'b.html'
+        crawl = ['crawl', url, '--allow-private', '--delay', '0', '--no-sitemaps']
+        call(repo, *crawl)
+        call(repo, 'import', archive(folder / 'old.warc', captures(page, '2024-01-01T00:00:00Z', body=body)))
+        assert len(ask(repo, 'versions', page)) == 1
+        call(repo, 'snapshot')
+        (site / 'b.html').unlink()
+        call(repo, *crawl)
+    call(repo, 'update')
+    call(repo, 'expunge')
+    call(repo, 'history', 'all')
+    call(repo, 'import', archive(folder / 'between.warc', captures(page, '2024-06-01T00:00:00Z', body=b'other words')))
+    with serving.Server(repo) as s:
+        times = [line.split()[1] for line in s.ask('/cdx', url=page).body.decode().splitlines()]
+        assert len(times) == 3 and times == sorted(times) and times[1] == '20240601000000', times
+        assert b'other words' in s.ask('/web/20240601000000id_/' + page).body
+        shown = s.ask('/web/20240615000000/' + page)
+        assert '/web/20240601000000/' in shown.field('Location'), shown.headers
+        newest = s.ask('/web/' + page)
+        assert '/web/%s/' % times[2] in newest.field('Location'), (newest.field('Location'), times)
+        bar = s.ask('/bar', url=page, time='20240601000000').body.decode()
+        assert '/web/%s/' % times[0] in bar and '/web/%s/' % times[2] in bar, bar
+
+
+@test
 def very_many_captures(folder):
     """Answers of one URL with 20,000 captures are bounded, and so is the page."""
     times = [(datetime.datetime(2020, 1, 1) + datetime.timedelta(minutes=7 * i)).strftime('%Y-%m-%dT%H:%M:%SZ')

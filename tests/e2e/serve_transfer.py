@@ -111,7 +111,7 @@ def a_server_stops_while_streams_wait(folder):
 
 @test
 def a_transfer_that_is_stopped_in_the_middle(folder):
-    """Its locks stay, so streams are refused; whoever only reads pages does not need them."""
+    """Its locks stay, so streams are refused; readers of pages do not need them."""
     repo, pages, waiting = batch_repository(folder, 2000)
     with Server(repo) as server:
         transfer = subprocess.Popen(command(repo, 'transfer', '--json'), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -153,7 +153,7 @@ def a_stream_under_way_keeps_the_transfer_waiting(folder):
 
 @test
 def a_node_that_is_down(folder):
-    """Whoever needs it is told so before anything is sent, and can try again later; everybody else gets an answer."""
+    """A client that needs it is told so before anything is sent, and can try again; everybody else gets an answer."""
     for number, design in enumerate(('Incr[hash,log]', 'Incr[uniform,hash]', 'Incr[hash,hashed-log]', 'Batch[U(hash,log),R(hash,log)]')):
         repo, away, pages = folder / str(number), folder / 'away', some_pages(rng('node down'), 200)
         call(repo, 'init', '--design', design, '--nodes', '2')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The past of a page: history policies, versions, get --at, and archives of every capture."""
-import base64, concurrent.futures, functools, http.server, itertools, subprocess
+import base64, concurrent.futures, itertools, subprocess
 
 from e2e import *
 
@@ -61,26 +61,6 @@ def exported(repo, folder, *options):
     assert end['pages'] == len({f['WARC-Target-URI'] for f, _ in records[1:]}), end
     return [(f['WARC-Type'], f['WARC-Target-URI'], f['WARC-Date'], block.partition(b'\r\n\r\n')[2])
             for f, block in records[1:]]
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
-@contextlib.contextmanager
-def served(folder):
-    """Serves the files of a new folder; yields it and its URL."""
-    folder.mkdir()
-    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), functools.partial(Quiet, directory=str(folder)))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield folder, 'http://127.0.0.1:%d/' % server.server_port
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @test

@@ -1,6 +1,6 @@
 /*
- * must.h - checks that also work in a child process; cmocka's own assertions work in the parent only. For support files
- * that start children: in_child is theirs to define, and to set in each child.
+ * must.h - checks that also work in a child process; cmocka's own assertions work in the parent only. Code that
+ * starts children (children.c does) defines in_child, and sets it in each child.
  */
 #ifndef WB_TESTS_MUST_H
 #define WB_TESTS_MUST_H

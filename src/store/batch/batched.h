@@ -26,7 +26,6 @@
 
 #include "store/repo_event.h"
 
-#define WB_BATCHED_UPDATE_DIR "update"
 #define WB_BATCHED_GATE_NAME "transfer.gate"
 
 enum { WB_BATCHED_MAGIC = 0x57424241 };

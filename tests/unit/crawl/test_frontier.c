@@ -70,7 +70,7 @@ static void check_pop(struct model *m, struct wb_site *site, int64_t now)
         wb_frontier_begin(&m->frontier, site, now);
         return;
     }
-    assert_true(wb_frontier_settled(&m->frontier));
+    assert_true(wb_frontier_exhausted(&m->frontier));
     for (size_t i = 0; i < SITES; i++)
         assert_false(may_go(m, i, now));
 }
@@ -104,6 +104,7 @@ static void test_model(void **state)
     wb_frontier_init(&m.frontier, PER_ADDRESS, SITES);
     for (size_t i = 0; i < SITES; i++) {
         struct wb_address address = address_of(m.where[i] = (unsigned)(i % ADDRESSES));
+        m.sites[i].magic = WB_SITE_MAGIC;
         m.sites[i].next_ms = (int64_t)(draw(&random) % 100);
         assert_int_equal(wb_frontier_move(&m.frontier, &m.sites[i], &address), 0);
         assert_int_equal(wb_frontier_put(&m.frontier, &m.sites[i]), 0);
@@ -151,7 +152,8 @@ static void add_actor(struct crawl *c, unsigned address, unsigned pages, int64_t
     struct wb_address where = address_of(address);
 
     assert_true(c->count <= ACTORS);
-    *actor = (struct actor){.left = pages, .latency_ms = latency_ms, .interval_ms = interval_ms};
+    *actor = (struct actor){
+        .site.magic = WB_SITE_MAGIC, .left = pages, .latency_ms = latency_ms, .interval_ms = interval_ms};
     assert_int_equal(wb_frontier_move(&c->frontier, &actor->site, &where), 0);
     assert_int_equal(wb_frontier_put(&c->frontier, &actor->site), 0);
     c->open++;
@@ -185,7 +187,7 @@ static void call_sites(struct crawl *c)
         wb_frontier_begin(&c->frontier, site, c->now);
         assert_true(site->frontier_address->in_flight <= SLOTS);
     }
-    assert_true(wb_frontier_settled(&c->frontier));
+    assert_true(wb_frontier_exhausted(&c->frontier));
 }
 
 /* Runs until all sites are finished, and checks that there is always something to wait for. */

@@ -6,7 +6,9 @@
 #include "../rounds.h"
 #include "crawl/teller.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
@@ -75,6 +77,26 @@ static void test_full_disk(void **state)
     assert_int_equal(wb_lines_open(dir, "a", WB_LINES_HEIR, &lines), 0);
     expect_text(lines, "one\ntwo\n");
     wb_lines_close(lines);
+}
+
+/* A file of lines that cannot be opened leaves nothing behind, and closes no file of others. */
+static void test_out_of_memory(void **state)
+{
+    const char *dir = new_dir();
+    struct wb_lines *lines;
+    bool struck = true;
+
+    (void)state;
+    for (uint64_t nth = 1; struck; nth++) {
+        wb_fault_arm(WB_FAULT_ALLOC, nth, ENOMEM);
+        int err = wb_lines_open(dir, "a", WB_LINES_HELPER, &lines);
+        struck = wb_fault_struck();
+        wb_fault_disarm();
+        assert_int_equal(err, struck ? WB_E_NOMEM : 0);
+        assert_int_not_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+        if (err == 0)
+            wb_lines_close(lines);
+    }
 }
 
 static void test_damaged_head(void **state)
@@ -460,6 +482,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_appended_once),
         cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_damaged_head),
         cmocka_unit_test(test_space),
         cmocka_unit_test(test_stalled),

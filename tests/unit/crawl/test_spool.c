@@ -7,7 +7,9 @@
 #include "../journal/edit_support.h"
 #include "crawl/spool.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <unistd.h>
 
 /* A page is a function of its number. */
 struct made {
@@ -333,6 +335,7 @@ static void test_full_disk(void **state)
         bool struck = wb_fault_struck();
         wb_fault_disarm();
         assert_int_equal(err < 0, struck);
+        assert_int_not_equal(fcntl(STDIN_FILENO, F_GETFD), -1); /* a spool without a file closes no other one */
         if (err == 0)
             wb_spool_close(spool, true);
         assert_int_equal(wb_path_kind(spool_path(dir)), WB_PATH_NONE);

@@ -1,6 +1,6 @@
 /*
  * test_expunge.c - what leaves and what stays: gone, expired, moved pages; pages and sites that are taken down; and
- * that whoever is killed between two steps finds the rest again.
+ * that a process that is killed between two steps finds the rest again.
  */
 #include "cycle_support.h"
 

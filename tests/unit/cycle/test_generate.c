@@ -145,6 +145,45 @@ static void test_budget(void **state)
     wb_buf_release(&asked);
 }
 
+static int any_row(void *context, const struct wb_site_row *row)
+{
+    (void)context, (void)row;
+    return 0;
+}
+
+/* A site that a crawl holds joins no list, so nobody is asked to fetch its page before it expires. */
+static void test_held_site(void **state)
+{
+    struct wb_generate_options options = options_for(*state, 0);
+    struct wb_webdb_page pages[] = {fetched_page("http://free.test/expired", NOW_MS - 99 * WB_DAY_MS),
+                                    fetched_page("http://held.test/expired", NOW_MS - 99 * WB_DAY_MS)};
+    struct wb_dispenser *dispenser = NULL;
+    struct wb_buf asked = WB_BUF_INIT;
+    struct wb_generate g;
+
+    pages[0].expires_ms = pages[1].expires_ms = NOW_MS - 9 * WB_DAY_MS;
+    add_pages(*state, pages, COUNT(pages));
+    make_site(*state, "free.test", WB_SITE_DONE, 0);
+    make_site(*state, "held.test", WB_SITE_DONE, 0);
+    ok(wb_dispenser_open(*state, NULL, &dispenser));
+    ok(wb_dispenser_borrow(dispenser, WB_SLICE_LIT("held.test"), WB_SLICE_LIT("http"), WB_SLICE_LIT("another crawl"),
+                           WB_DAY_MS, any_row, NULL));
+    ok(wb_generate(&options, NULL, &g));
+    assert_listed(*state, "free.test", "http://free.test/expired ");
+    read_journal(*state, WB_EDIT_ASK, &asked);
+    assert_string_equal(asked.ptr, "http://free.test/expired \n");
+    /* Nothing is left that can be listed. */
+    ok(wb_dispenser_borrow(dispenser, WB_SLICE_LIT("free.test"), WB_SLICE_LIT("http"), WB_SLICE_LIT("another crawl"),
+                           WB_DAY_MS, any_row, NULL));
+    wb_buf_clear(&asked);
+    ok(wb_generate(&options, NULL, &g));
+    assert_int_equal(g.run, 0);
+    read_journal(*state, WB_EDIT_ASK, &asked);
+    assert_string_equal(asked.ptr, "http://free.test/expired \n");
+    wb_dispenser_close(dispenser);
+    wb_buf_release(&asked);
+}
+
 static void test_scope(void **state)
 {
     struct wb_generate_options options = options_for(*state, 0);
@@ -397,6 +436,7 @@ int main(void)
     now_ms = wb_clock_wall_ms();
     const struct CMUnitTest tests[] = {IN_REPOSITORY(test_order),
                                        IN_REPOSITORY(test_budget),
+                                       IN_REPOSITORY(test_held_site),
                                        IN_REPOSITORY(test_scope),
                                        IN_REPOSITORY(test_intervals),
                                        IN_REPOSITORY(test_classes),

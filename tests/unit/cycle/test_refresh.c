@@ -286,7 +286,7 @@ static void test_gone(void **state)
     /* ...unless somebody says that there is something. */
     page.flags |= WB_PAGE_PUSHED;
     assert_true(wb_refresh_value(&refresh, &page, 0.1, NOW_MS + days_ms(32)) > 1);
-    /* Seen again in between: it went anew. */
+    /* Seen again in between: it went again. */
     page.flags = WB_PAGE_GONE;
     page.history.fetches[1].outcome = WB_OUTCOME_UNCHANGED;
     assert_int_equal(wb_refresh_due(&refresh, &page, 0.1), page.last_tried_ms + days_ms(30));

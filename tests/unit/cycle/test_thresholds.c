@@ -1,4 +1,4 @@
-/* test_thresholds.c - thresholds are kept by policy and class; a damaged file is begun anew, and told. */
+/* test_thresholds.c - thresholds are kept by policy and class; a damaged file is started again, and reported. */
 #include "cycle/thresholds.h"
 #include "cycle_support.h"
 

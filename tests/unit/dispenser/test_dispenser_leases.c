@@ -129,7 +129,7 @@ static void test_home(void **state)
     assert_int_equal(row_of(p->d, "a.org").trail.log, 0);
     must_ok(report_one(other, "two-1", visited(a, "two", t + 110000)));
     assert_int_equal(claim_for(p->d, p, "one-3", t + 111000, &told), 0);
-    /* Whoever leaves leaves them at once. */
+    /* An owner that leaves gives them up at once. */
     must_ok(wb_dispenser_leave(other, p->run, WB_SLICE_LIT("two")));
     assert_int_equal(claim_for(p->d, p, "one-3", t + 112000, &told), 1);
     check_tables(p);
@@ -199,7 +199,7 @@ static void test_seeds_of_an_alias(void **state)
     check_tables(p);
 }
 
-/* Whoever works in another run keeps no site from this one. */
+/* A process that works in another run keeps no site from this one. */
 static void test_home_of_another_run(void **state)
 {
     struct place *p = *state;

@@ -124,7 +124,7 @@ static bool stop(void *context, const char *step, uint64_t done, uint64_t total)
     return --*(int *)context > 0;
 }
 
-/* Whoever stops a build at any moment gets the old generation. */
+/* A build that is stopped at any moment leaves the old generation. */
 static void test_stopped(void **state)
 {
     struct warnings warnings;

@@ -1,5 +1,5 @@
 /*
- * test_design.c - the notation of designs: every design and its spellings, and texts that are none.
+ * test_design.c - the notation of designs: every design and its spellings, and texts that are not designs.
  */
 #include "base/error.h"
 #include "place/design.h"

@@ -47,7 +47,7 @@ struct doc {
     uint32_t links[DOC_LINKS]; /* numbers of documents */
     size_t link_count;
     uint32_t inlinks;
-    uint32_t copy_of; /* the page that it is an exact copy of; its own number if of none */
+    uint32_t copy_of; /* the page that it is an exact copy of; its own number if of no page */
     double quality;   /* of a column; below 0: none */
     uint32_t docid;
 };

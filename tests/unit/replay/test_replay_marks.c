@@ -62,7 +62,7 @@ static void test_words(void **state)
         {"<p>one two", "<p>one", "<p>one [-two-]", "<p>one^"},
         {"<p>two", "<p>one two", "<p>^two", "<p>{+one+} two"},
         {"<p>a b c d", "<p>a x y d", "<p>a [-b c-] d", "<p>a {+x y+} d"},
-        /* The last word of a block is the same word elsewhere; white space is none. */
+        /* The last word of a block is the same word elsewhere; white space is not a word. */
         {"<p>one<p>two", "<p>one  two", "<p>one<p>two", "<p>one  two"},
         {"one\n two", "one two\n", "one\n two", "one two\n"},
         /* A mark ends at a tag, and a word may have several parts. */

@@ -158,12 +158,12 @@ static void test_model(void **state)
     (void)state;
     while (now < SPAN) {
         struct wb_chronicle_record r = make_second(T0 + now, (double)chance_below(&chance, 100));
-        r.watched_ms = 500 + (uint32_t)chance_below(&chance, 1000);
+        r.watched_ms = 500 + chance_below(&chance, 1000);
         r.numbers[3] = chance_one_in(&chance, 3) ? NAN : (double)chance_below(&chance, 9);
         assert_int_equal(wb_chronicle_add(c, &r), 0);
         counted[now] = r.numbers[0];
         measured[now] = r.numbers[3];
-        watched[now] = r.watched_ms;
+        watched[now] = (uint32_t)r.watched_ms;
         last = now;
         now += chance_one_in(&chance, 200) ? 1 + (int64_t)chance_below(&chance, 700) : 1;
         if (chance_one_in(&chance, 300)) {
@@ -308,6 +308,19 @@ static void test_killed_writer(void **state)
     wb_chronicle_close(c);
 }
 
+/* A step of charts can be longer than what a record of the file can say. */
+static void test_long_sums(void **state)
+{
+    struct wb_chronicle_record sum = make_second(T0, 1), hour = make_second(T0, 1);
+
+    (void)state;
+    sum.watched_ms = hour.watched_ms = 3600 * 1000;
+    for (int i = 1; i < 60 * 24; i++)
+        wb_chronicle_merge(&sum, &hour, COUNTED);
+    assert_true(sum.watched_ms == UINT64_C(60) * 86400 * 1000);
+    assert_true(sum.numbers[0] == 60 * 24 && fabs(sum.numbers[1] - 10) < 1e-6);
+}
+
 /* Forward: a gap. Back: what was is shown where the clock says it is, and what is written again is replaced. */
 static void test_clock_jumps(void **state)
 {
@@ -337,6 +350,14 @@ static void test_clock_jumps(void **state)
     add(c, 3, 1);
     s = read_level(c, WB_CHRONICLE_SECONDS, 0, 100);
     assert_true(s->records[0].numbers[0] == 2 && s->records[0].watched_ms == 2000);
+    /* Also if both were late, because the clock went back. */
+    for (int i = 0; i < 2; i++) {
+        struct wb_chronicle_record late = make_second(4, 1);
+        late.watched_ms = 50000;
+        assert_int_equal(wb_chronicle_add(c, &late), 0);
+    }
+    s = read_level(c, WB_CHRONICLE_SECONDS, 4, 5);
+    assert_true(s->count == 1 && s->records[0].numbers[0] == 2 && s->records[0].watched_ms == 60000);
     wb_chronicle_close(c);
     assert_int_equal(problems(), 0);
 }
@@ -418,6 +439,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_levels, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_model, make_root, remove_root),
         cmocka_unit_test(test_torn_at_each_byte),
+        cmocka_unit_test(test_long_sums),
         cmocka_unit_test_setup_teardown(test_damage, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_killed_writer, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_clock_jumps, make_root, remove_root),

@@ -16,7 +16,7 @@ static struct wb_htmlpen pen;
 static struct wb_htmlpen *new_pen(void)
 {
     wb_buf_clear(&text);
-    pen = (struct wb_htmlpen){.out = &text};
+    wb_htmlpen_init(&pen, &text);
     return &pen;
 }
 

@@ -87,6 +87,24 @@ static void test_find(void **state)
     assert_int_equal(wb_memento_find(&timeline, INT64_MAX), 3);
 }
 
+/* Two versions of which one lies between the captures of the other, as only a snapshot can have it. */
+static void test_find_between(void **state)
+{
+    int64_t times[] = {1000, 9000, 9000, 4000, 6000, 6000};
+    struct wb_store_timeline timeline = {.times = times, .time_count = 6};
+
+    (void)state;
+    assert_int_equal(wb_memento_find(&timeline, 0), 0);
+    assert_int_equal(wb_memento_find(&timeline, 3999), 0);
+    assert_int_equal(wb_memento_find(&timeline, 4000), 3);
+    assert_int_equal(wb_memento_find(&timeline, 8000), 5);
+    assert_int_equal(wb_memento_find(&timeline, INT64_MAX), 2);
+    assert_int_equal(wb_memento_near(&timeline, 2999, NULL, 0), 0);
+    assert_int_equal(wb_memento_near(&timeline, 3999, NULL, 0), 3);
+    assert_int_equal(wb_memento_near(&timeline, 5999, NULL, 0), 4);
+    assert_int_equal(wb_memento_near(&timeline, 8999, NULL, 0), 1);
+}
+
 /* The capture that belongs to a page of a second. */
 static void test_near(void **state)
 {
@@ -138,7 +156,8 @@ static void test_near(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_addresses), cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_find), cmocka_unit_test(test_near)};
+                                       cmocka_unit_test(test_find), cmocka_unit_test(test_find_between),
+                                       cmocka_unit_test(test_near)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

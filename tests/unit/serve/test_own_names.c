@@ -31,7 +31,7 @@ static void open_server(struct wb_server *server, struct wb_serve_options *optio
     struct wb_httpd_options httpd = {.listen = wb_slice_str(listen), .app = {.admit = admit, .handle = handle}};
 
     *options = (struct wb_serve_options){.hosts = names, .host_count = 3};
-    *server = (struct wb_server){.options = options};
+    *server = (struct wb_server){.magic = WB_SERVER_MAGIC, .options = options};
     assert_int_equal(wb_httpd_new(&httpd, &server->httpd), 0);
 }
 

@@ -1,9 +1,6 @@
 /*
- * store_support.h - what the tests of store share: random numbers with a seed, pages made
- * from numbers, temporary directories, child processes, and comparisons.
- *
- * The content of a page is a function of its struct spec. So a test does not have to keep
- * what it has put: it makes the page again and compares.
+ * store_support.h - what the tests of store share: temporary directories, puts of pages made from numbers (madepage.h),
+ * and comparisons.
  */
 #ifndef WB_TESTS_STORE_SUPPORT_H
 #define WB_TESTS_STORE_SUPPORT_H
@@ -19,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "../children.h"
+#include "../madepage.h"
 #include "../must.h"
 #include "../removetree.h"
 #include "../rounds.h"
@@ -47,28 +46,6 @@ uint64_t file_bytes(const char *path);
 uint8_t flip_byte(const char *path, uint64_t at, uint8_t mask);
 
 /* ---- pages -------------------------------------------------------------------------- */
-
-struct spec {
-    uint32_t site, number; /* which page */
-    int64_t time_ms;
-    uint32_t size;    /* of the body */
-    uint32_t variant; /* of everything else */
-    uint32_t content; /* if not 0, the body depends on this instead of the time: contents that return */
-    uint32_t cut;     /* if not 0, so many bytes at the end are missing, and the page is truncated */
-    uint32_t dress;   /* changes what is not content: URL, head, charset, lifetime, digest of the payload */
-};
-
-struct made {
-    struct wb_page page;
-    struct wb_buf text, body; /* what page borrows from */
-};
-
-struct wb_pageid spec_id(const struct spec *spec);
-
-/* The site of the page; the result borrows from room. */
-struct wb_slice spec_site(const struct spec *spec, struct wb_buf *room);
-void make_page(const struct spec *spec, struct made *made_out);
-void made_release(struct made *made);
 
 /* Makes the page and puts it. */
 int put_spec(struct wb_store *store, const struct spec *spec);
@@ -151,20 +128,7 @@ struct wb_store_verify_counts verify_clean(const char *dir);
 /* The same without failing. */
 struct wb_store_verify_counts verify_count(const char *dir, bool print);
 
-/* ---- child processes --------------------------------------------------------------------------- */
-
-/* Forks, and runs function in the child, which exits with its return value. No store may be open. */
-pid_t start_child(int (*function)(void *context), void *context);
-
-/* Waits for the child. Returns its exit status, or -signal if a signal killed it (SIGALRM: it hung). */
-int end_child(pid_t child);
-int run_child(int (*function)(void *context), void *context);
-
-/* Whether an assertion stops a child process that runs the function. What the assertion prints is not shown. */
-bool is_stopped(int (*function)(void *context), void *context);
-
-/* The number of seconds after which a child that hangs is ended. */
-extern unsigned child_seconds;
+/* ---- sizes --------------------------------------------------------------------------------------- */
 
 /* Sizes with which a few small pages fill blocks, groups and segments. */
 void use_small_sizes(uint64_t segment_bytes);

@@ -6,9 +6,11 @@
  */
 #include "../seeded.h"
 #include "../store/store_support.h"
+#include "os/fault.h"
 #include "stream/stream_own.h"
 #include "stream/wire.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -255,6 +257,86 @@ static void test_silent_at_the_end(void **state)
     wb_stream_home_close(home);
 }
 
+/* What a worker is looking at stays as it is, even if others have got it meanwhile and are done with it. */
+static void test_silent_while_it_looks(void **state)
+{
+    struct wb_stream_home *home = make_home();
+    bool seen[PAGES] = {false};
+    struct wb_deal_worker *silent = join(home), *other = join(home);
+    struct wb_stream_record record;
+    struct wb_buf before = WB_BUF_INIT;
+    void *others[64];
+
+    (void)state;
+    assert_int_equal(wb_deal_next(silent, &record), 1);
+    const struct wb_slice *texts[] = {&record.page.url, &record.page.head, &record.page.body};
+    for (size_t i = 0; i < COUNT(texts); i++)
+        must_ok(wb_buf_append_slice(&before, *texts[i]));
+    home->silence_ns = 0;
+    assert_int_equal(take_some(other, PAGES + 1, true, seen), 0);
+    assert_true(seen[record.position]);
+    /* If the memory of the record were free, somebody would use it now. */
+    for (size_t i = 0; i < COUNT(others); i++) {
+        others[i] = malloc((i + 1) * 256);
+        memset(others[i], 0xee, (i + 1) * 256);
+    }
+    for (size_t i = 0, at = 0; i < COUNT(texts); at += texts[i++]->len)
+        assert_memory_equal(texts[i]->ptr, before.ptr + at, texts[i]->len);
+    for (size_t i = 0; i < COUNT(others); i++)
+        free(others[i]);
+    assert_int_equal(wb_deal_next(silent, &record), WB_E_STOPPED);
+    wb_buf_release(&before);
+    wb_deal_leave(silent);
+    wb_deal_leave(other);
+    wb_stream_home_close(home);
+}
+
+/* Returns what wb_deal_next() does, and acknowledges the record. */
+static int take_one(struct wb_deal_worker *worker, bool *seen, size_t *count)
+{
+    struct wb_stream_record record;
+    int got = wb_deal_next(worker, &record);
+
+    if (got != 1)
+        return got;
+    *count += !seen[record.position];
+    seen[record.position] = true;
+    must_ok(wb_deal_acknowledge(worker, record.position));
+    return 1;
+}
+
+/* A record for which there was no memory comes again, even if its worker leaves and another one goes on. */
+static void test_out_of_memory(void **state)
+{
+    struct wb_stream_home *home = make_home();
+    struct wb_deal_worker *worker = join(home), *other = join(home);
+    bool seen[PAGES] = {false};
+    size_t count = 0;
+    int got = 1;
+
+    (void)state;
+    for (uint64_t nth = 1; got != 0; nth++) {
+        wb_fault_arm(WB_FAULT_ALLOC, nth % 23 + 1, ENOMEM);
+        got = take_one(worker, seen, &count);
+        wb_fault_disarm();
+        if (got >= 0)
+            continue;
+        assert_int_equal(got, WB_E_NOMEM);
+        wb_deal_leave(worker);
+        got = take_one(other, seen, &count);
+        if (got < 0) {
+            assert_int_equal(got, WB_E_NOMEM);
+            wb_deal_leave(other);
+            other = join(home);
+        }
+        worker = join(home);
+    }
+    assert_int_equal(count, PAGES);
+    wb_deal_leave(worker);
+    wb_deal_leave(other);
+    wb_stream_home_close(home);
+}
+
 /* ---- a server that dies ----------------------------------------------------------------------------------- */
 
 /* Shared with the processes that are killed: what was acknowledged, and how often each record was delivered. */
@@ -390,6 +472,8 @@ int main(void)
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_silent),
         cmocka_unit_test(test_silent_at_the_end),
+        cmocka_unit_test(test_silent_while_it_looks),
+        cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_wire_workers),
     };

@@ -37,7 +37,7 @@ static void test_put_get_sweep(void **state)
     assert_true(wb_slice_equal(map.bytes, WB_SLICE_LIT("one"))); /* still, although the file is gone */
     wb_shelf_unmap(&map);
     assert_int_equal(wb_shelf_get(dir, second, &bytes), 0);
-    /* Whoever uses it keeps it longer, and never shorter. */
+    /* A use keeps it longer, and never shorter. */
     assert_int_equal(wb_shelf_put(dir, WB_SLICE_LIT("two"), 5000, &again), 0);
     assert_int_equal(wb_shelf_put(dir, WB_SLICE_LIT("two"), 3000, &again), 0);
     assert_true(again == second);

@@ -31,7 +31,7 @@ static void assert_neighbours(const struct found *sound, const struct found *fou
         if (at < 0 && found->partial[i] && found->truncated[i] && i == near)
             at = (int)near;
         if (at < 0 || at <= last)
-            fail_msg("%s: record %zu is none of those that were written, or in the wrong place", what, i);
+            fail_msg("%s: record %zu was never written, or is in the wrong place", what, i);
         last = at;
     }
     for (size_t i = 0; i < sound->records; i++)

@@ -3,6 +3,7 @@
  * no more than two frames are below another, so that every block that is written can be read.
  */
 #include "block_support.h"
+#include "../children.h"
 #include "block/block_plan.h"
 
 /* ---- through wb_block_rewrite() -------------------------------------------------------------------------- */

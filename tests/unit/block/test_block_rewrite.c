@@ -342,7 +342,7 @@ static void make_old(struct block *block, const char *name)
         add_version(block, &spec, 0, 0);
         block->pages[i].slot = (uint16_t)(2 * i);
     }
-    snprintf(path, sizeof path, "%s/tests/unit/store/%s", test_source_root, name);
+    snprintf(path, sizeof path, "%s/tests/unit/block/%s", test_source_root, name);
     must_ok(wb_path_read(path, 1 << 20, &block->bytes));
     must_ok(check(block));
     assert_true(wb_block_is_old(&block->index.head));

@@ -5,12 +5,25 @@
 #ifndef WB_TESTS_BLOCK_SUPPORT_H
 #define WB_TESTS_BLOCK_SUPPORT_H
 
-#include "store_support.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../madepage.h"
+#include "../must.h"
+#include "../seeded.h"
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "block/block_bytes.h"
 
 #define UNUSED __attribute__((unused))
+#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 enum { PAGES_MAX = 200 };
 
