@@ -41,7 +41,7 @@ struct wb_item {
     uint8_t kind;   /* enum wb_item_kind */
     uint8_t tries;  /* requests that failed so far */
     uint8_t hops;   /* redirects that led here */
-    uint16_t depth; /* links away from a seed, or WB_EDIT_DEPTH_NEED and a level */
+    struct wb_depth depth;
     bool https;
     struct wb_slice path; /* path and query: what follows the site's name in the URL */
 };

@@ -107,7 +107,7 @@ struct wb_site_class {
 struct wb_seed {
     int64_t id;
     struct wb_slice url;
-    uint16_t depth;
+    struct wb_depth depth;
 };
 
 /* ---- opening (dispenser.c, dispenser_url.c) -------------------------------------------------------------------- */

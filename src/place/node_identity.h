@@ -37,7 +37,7 @@ int wb_node_dir_is_empty(const char *dir, bool *empty_out);
 /*
  * Checks that the directory is this node. WB_E_DOWN, with a message that names the directory and says what is wrong:
  * it is missing or empty (is the disk mounted?), a file, the node of another repository, another node of this one, or
- * webbase.node is damaged or cannot be read. WB_E_NEWER: a later version of this program has made it.
+ * webbase.node is damaged or cannot be read. WB_E_NEWER: webbase.node has another format.
  */
 int wb_node_check(const char *dir, const struct wb_node_identity *expected);
 

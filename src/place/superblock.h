@@ -12,10 +12,9 @@
 #define WB_SUPERBLOCK_UNFINISHED "webbase.unfinished" /* there instead in a copy that is not complete (convert.c) */
 #define WB_SUPERBLOCK_LOCK_NAME "webbase.lock" /* locked while a repository is being created */
 
-enum { WB_SUPERBLOCK_FORMAT = 5, WB_SUPERBLOCK_ID_BYTES = 16 };
+enum { WB_SUPERBLOCK_FORMAT = 1, WB_SUPERBLOCK_ID_BYTES = 16 };
 
 struct wb_superblock {
-    uint32_t format;                           /* of everything in the directory */
     struct wb_design design;
     uint8_t id[WB_SUPERBLOCK_ID_BYTES];        /* random; every segment of the repository contains it */
     int64_t created_ms;
@@ -23,8 +22,8 @@ struct wb_superblock {
 
 /*
  * Reads and checks the file. WB_E_NOTFOUND: dir is not a repository. WB_E_NEWER: its format
- * is newer than this program. WB_E_INVALID: its format is no longer supported.
- * WB_E_CORRUPT: damaged. The messages name dir or the file. WB_E_INVALID also for a copy that is not complete.
+ * is not the one that this program reads. WB_E_INVALID: a copy that is not complete.
+ * WB_E_CORRUPT: damaged. The messages name dir or the file.
  */
 int wb_superblock_read(const char *dir, struct wb_superblock *superblock_out);
 

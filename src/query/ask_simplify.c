@@ -39,6 +39,7 @@ bool wb_ask_same_leaf(const struct wb_ask_node *a, const struct wb_ask_node *b)
 
 uint64_t wb_ask_leaf_hash(const struct wb_ask_node *node)
 {
+    WB_CHECK(is_leaf(node));
     uint64_t hash = wb_hash64(node->text.ptr, node->text.len);
     int64_t facts[] = {(int64_t)node->kind, (int64_t)node->field, node->low, node->high};
 
@@ -61,8 +62,9 @@ static struct wb_ask_node *find_twin(union wb_ask_leaves *leaves, const struct w
 static int keep_item(struct wb_ask_node *item, struct wb_ask_node **list, size_t *count, union wb_ask_leaves *leaves)
 {
     bool negated = item->kind == WB_ASK_NOT;
-    struct wb_ask_node *leaf = negated ? item->items[0] : item;
 
+    WB_CHECK(!negated || item->item_count == 1);
+    struct wb_ask_node *leaf = negated ? item->items[0] : item;
     if (is_leaf(leaf)) {
         struct wb_ask_node *twin = find_twin(leaves, leaf, negated);
         if (twin) {

@@ -9,7 +9,7 @@
  */
 #include "base/check.h"
 #include "base/error.h"
-#include "query/engine.h"
+#include "query/queryplan.h"
 
 #include <stdlib.h>
 
@@ -26,6 +26,7 @@ int wb_plan_open_term(struct wb_qplan *plan, const struct wb_term *term, struct 
     int err = wb_vec_reserve(&plan->lists, plan->lists.count + 1);
 
     *list_out = NULL;
+    WB_CHECK(!plan->terms.count); /* scores were prepared for the lists that there were */
     if (plan->lists.count >= WB_PLAN_LISTS_MAX)
         return wb_fail(WB_E_INVALID, "the query stands for more than %u different words", WB_PLAN_LISTS_MAX);
     if (err == 0)
@@ -49,9 +50,10 @@ int wb_plan_list(struct wb_qplan *plan, struct wb_slice text, char space, struct
 {
     char key[WB_WORD_BYTES_MAX + 2];
     struct wb_term term;
+
+    WB_CHECK(space == 'E' || space == 'S');
     int found =
         wb_postings_find(wb_index_postings(plan->searcher->index), wb_slice(key, make_key(text, space, key)), &term);
-
     *list_out = NULL;
     *df_out = 0;
     if (found <= 0)
@@ -64,6 +66,7 @@ int wb_plan_list(struct wb_qplan *plan, struct wb_slice text, char space, struct
 
 static int init_slot(struct wb_qplan *plan, struct wb_slot *slot, struct wb_slice text, size_t lists)
 {
+    WB_CHECK(lists > 0 && !slot->lists);
     slot->lists = wb_qplan_take(plan, lists * sizeof *slot->lists);
     return slot->lists ? wb_arena_copy(plan->arena, text, &slot->text) : WB_E_NOMEM;
 }
@@ -74,6 +77,7 @@ static int add_list(struct wb_qplan *plan, struct wb_slot *slot, struct wb_slice
     struct wb_postlist *list = NULL;
     int err = wb_plan_list(plan, text, space, &list, &df);
 
+    WB_CHECK(slot->list_count < WB_STEMS_MAX);
     if (list)
         slot->lists[slot->list_count++] = list;
     slot->df += df;
@@ -98,11 +102,13 @@ static int stem_slot(struct wb_qplan *plan, struct wb_slice text, struct wb_slot
     /* Texts of links are stemmed as those of pages whose language is unknown. */
     bool has_unknown = count && memchr(languages, 0, count);
     uint8_t all[257];
+    WB_CHECK(count < sizeof all); /* and one more */
     memcpy(all, languages, count);
     if (!has_unknown)
         all[count++] = unknown;
     if (err == 0)
         err = wb_words_stems(plan->searcher->words, text, all, count, stems);
+    WB_CHECK(err < 0 || stems->count <= WB_STEMS_MAX);
     if (err == 0)
         slot->stems = wb_qplan_take(plan, (stems->count + 1) * sizeof *slot->stems);
     if (err == 0 && !slot->stems)
@@ -159,31 +165,40 @@ static int compare_slots(const void *a, const void *b)
     return x->df < y->df ? -1 : x->df > y->df;
 }
 
+/* For a leaf that has a word that no page has, or no word. */
+static int become_nothing(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb_qnode **node_out)
+{
+    const struct wb_leaf_words *words = WB_WORDS_OF(leaf);
+    const struct wb_slot *only = words->slot_count == 1 ? words->slots : NULL;
+    leaf->kind = WB_LEAF_NOTHING;
+    leaf->scored = false;
+    *WB_NOTHING_OF(leaf) = (struct wb_leaf_nothing){.slot = only};
+    return wb_plan_leaf_node(plan, leaf, node_out);
+}
+
 /* Completes a leaf whose slots are filled in; puts the rarest word first. */
 static int finish_words(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb_qnode **node_out)
 {
-    leaf->verify = leaf->fields || leaf->phrase;
-    leaf->end = plan->searcher->urls;
-    leaf->spaces = leaf->fields ? 0 : (1u << WB_SPACES) - 1;
+    struct wb_leaf_words *words = WB_WORDS_OF(leaf);
+
+    WB_CHECK(words->slot_count <= WB_WORDLIST_MAX);
+    bool all = words->slot_count > 0;
+    for (size_t i = 0; i < words->slot_count; i++)
+        all &= words->slots[i].list_count > 0;
+    if (!all)
+        return become_nothing(plan, leaf, node_out);
+    leaf->verify = words->fields || words->phrase;
+    words->docs = plan->searcher->urls;
+    words->spaces = words->fields ? 0 : (1u << WB_SPACES) - 1;
     for (unsigned f = 0; f < WB_FIELDS; f++)
-        leaf->spaces |= (leaf->fields >> f & 1) << wb_space_of_field((enum wb_field)f);
-    leaf->cost = UINT64_MAX;
-    for (size_t i = 0; i < leaf->slot_count; i++) {
-        leaf->cost = leaf->slots[i].df < leaf->cost ? leaf->slots[i].df : leaf->cost;
-        if (leaf->slots[i].list_count == 0)
-            leaf->kind = WB_LEAF_NOTHING;
-    }
-    if (leaf->kind == WB_LEAF_NOTHING) {
-        leaf->verify = leaf->scored = false;
-        leaf->cost = 0;
-    }
-    if (leaf->slot_count)
-        qsort(leaf->slots, leaf->slot_count, sizeof *leaf->slots, compare_slots);
-    if (leaf->phrase) {
-        leaf->positions = wb_qplan_take(plan, leaf->slot_count * sizeof *leaf->positions);
-        leaf->merged = wb_qplan_take(plan, leaf->slot_count * sizeof *leaf->merged);
-        leaf->merged_cap = wb_qplan_take(plan, leaf->slot_count * sizeof *leaf->merged_cap);
-        if (!leaf->positions || !leaf->merged || !leaf->merged_cap)
+        words->spaces |= (words->fields >> f & 1) << wb_space_of_field((enum wb_field)f);
+    qsort(words->slots, words->slot_count, sizeof *words->slots, compare_slots);
+    leaf->cost = words->slots[0].df;
+    if (words->phrase) {
+        words->positions = wb_qplan_take(plan, words->slot_count * sizeof *words->positions);
+        words->merged = wb_qplan_take(plan, words->slot_count * sizeof *words->merged);
+        words->merged_cap = wb_qplan_take(plan, words->slot_count * sizeof *words->merged_cap);
+        if (!words->positions || !words->merged || !words->merged_cap)
             return WB_E_NOMEM;
     }
     return wb_plan_leaf_node(plan, leaf, node_out);
@@ -196,11 +211,12 @@ static struct wb_leaf *words_leaf(struct wb_qplan *plan, const struct wb_ask_nod
 
     if (!leaf)
         return NULL;
-    leaf->fields = fields;
     leaf->scored = scored;
-    leaf->slot_count = slots;
-    leaf->slots = wb_qplan_take(plan, slots * sizeof *leaf->slots);
-    return leaf->slots ? leaf : NULL;
+    struct wb_leaf_words *words = WB_WORDS_OF(leaf);
+    words->fields = fields;
+    words->slot_count = slots;
+    words->slots = wb_qplan_take(plan, slots * sizeof *words->slots);
+    return words->slots ? leaf : NULL;
 }
 
 static int one_word(struct wb_qplan *plan, const struct wb_ask_node *ask, const struct wb_word *word, unsigned fields,
@@ -211,9 +227,8 @@ static int one_word(struct wb_qplan *plan, const struct wb_ask_node *ask, const 
     if (word->kind == WB_WORD_GRAM && word->last)
         return wb_plan_prefix(plan, ask, word->exact, fields, scored, node_out);
     struct wb_leaf *leaf = words_leaf(plan, ask, fields, scored, 1);
-    int err = !leaf  ? WB_E_NOMEM
-              : stem ? stem_slot(plan, word->exact, &leaf->slots[0])
-                     : exact_slot(plan, word->exact, &leaf->slots[0]);
+    struct wb_slot *slot = leaf ? WB_WORDS_OF(leaf)->slots : NULL;
+    int err = !slot ? WB_E_NOMEM : stem ? stem_slot(plan, word->exact, slot) : exact_slot(plan, word->exact, slot);
     return err < 0 ? err : finish_words(plan, leaf, node_out);
 }
 
@@ -223,15 +238,20 @@ static int sequence(struct wb_qplan *plan, const struct wb_ask_node *ask, const 
 {
     struct wb_leaf *leaf = words_leaf(plan, ask, fields, scored, list->count);
     size_t count = 0;
-    int err = leaf ? 0 : WB_E_NOMEM;
+    int err = 0;
 
+    WB_CHECK(first <= list->count && list->count <= WB_WORDLIST_MAX);
+    if (!leaf)
+        return WB_E_NOMEM;
+    struct wb_leaf_words *words = WB_WORDS_OF(leaf);
     for (size_t i = first; err == 0 && i < list->count; i++) {
         const struct wb_word *word = &list->words[i];
         bool compound = word->kind == WB_WORD_COMPOUND;
         if (compound && parts)
             continue;
         size_t next = i + (compound ? word->parts : 0);
-        struct wb_slot *slot = &leaf->slots[count++];
+        struct wb_slot *slot = &words->slots[count++];
+        WB_CHECK(word->position >= list->words[first].position);
         slot->offset = word->position - list->words[first].position;
         err = (word->kind == WB_WORD_GRAM && word->last) || (open && next + 1 >= list->count)
                   ? open_slot(plan, word->exact, slot)
@@ -240,9 +260,9 @@ static int sequence(struct wb_qplan *plan, const struct wb_ask_node *ask, const 
     }
     if (err < 0)
         return err;
-    leaf->slot_count = count;
-    leaf->phrase = count > 1;
-    leaf->slop = ask->kind == WB_ASK_PHRASE ? ask->slop : 0;
+    words->slot_count = count;
+    words->phrase = count > 1;
+    words->slop = ask->kind == WB_ASK_PHRASE ? ask->slop : 0;
     return finish_words(plan, leaf, node_out);
 }
 
@@ -254,6 +274,8 @@ static int compound(struct wb_qplan *plan, const struct wb_ask_node *ask, const 
     struct wb_qnode *whole = NULL, *parts = NULL;
     bool in_url = list->words[0].parts > 1;
     int err = 0;
+
+    WB_CHECK(list->words[0].kind == WB_WORD_COMPOUND && list->words[0].parts < list->count);
 
     if (fields != url || !in_url)
         err = one_word(plan, ask, &list->words[0], fields, scored, &whole);
@@ -278,10 +300,11 @@ static int compound(struct wb_qplan *plan, const struct wb_ask_node *ask, const 
 int wb_plan_words(struct wb_qplan *plan, const struct wb_ask_node *ask, bool scored, struct wb_qnode **node_out)
 {
     struct wb_wordlist *list = &plan->searcher->wordlist;
+
+    WB_CHECK(ask->field <= WB_ASK_ANCHOR);
     unsigned fields = field_masks[ask->field];
     bool url = ask->field == WB_ASK_URL, prefix = ask->kind == WB_ASK_PREFIX;
     int err = wb_words_of_query(plan->searcher->words, ask->text, list);
-
     *node_out = NULL;
     if (err < 0)
         return err;
@@ -343,7 +366,9 @@ static int fill_fields(struct wb_postlist *list, const struct prefix_fill *fill)
     uint32_t frequency[WB_FIELDS];
     int err = 0;
 
+    WB_CHECK(fill->fields);
     for (uint32_t docid = list->docid; err == 0 && docid != WB_DOCID_END; docid = wb_postlist_next(list)) {
+        WB_CHECK(docid < fill->size);
         err = wb_postlist_frequencies(list, frequency);
         for (unsigned f = 0; err == 0 && f < WB_FIELDS; f++)
             if (fill->fields >> f & 1 && frequency[f])
@@ -383,8 +408,8 @@ int wb_plan_prefix(struct wb_qplan *plan, const struct wb_ask_node *ask, struct 
         err = wb_plan_each_term(plan, text, fill_term, &fill);
     if (err < 0)
         return err;
-    leaf->bits = bits;
-    err = wb_arena_copy(plan->arena, text, &leaf->prefix);
+    WB_BITS_OF(leaf)->words = bits;
+    err = wb_arena_copy(plan->arena, text, &WB_BITS_OF(leaf)->prefix);
     if (err < 0)
         return err;
     leaf->scored = scored;

@@ -92,7 +92,7 @@ char *wb_edition_root(const char *dir);
 /* The number of the newest edition of a repository; 0 if there is none. */
 int wb_edition_newest(const char *dir, uint32_t *number_out);
 
-/* Reads the manifest of the newest edition. An empty manifest (version 0) if there is no edition. */
+/* Reads the manifest of the newest edition. An empty manifest (edition 0) if there is none. */
 int wb_edition_newest_manifest(const char *dir, struct wb_manifest *manifest_out);
 
 /* "DIR/webdb/00000003", from the heap; NULL when out of memory. */
