@@ -40,8 +40,8 @@ struct wb_graph {
 };
 
 /*
- * Opens a graph in memory, without checksums. Behind the bytes, WB_BLOB_SLACK more can be read. Everything that the
- * decoder relies on is checked in any case, because a file may come from anybody.
+ * A test seam, for the fuzzer. Opens a graph in memory, without checksums. Behind the bytes, WB_BLOB_SLACK more can be
+ * read. Everything that the decoder relies on is checked in any case, because a file may come from anybody.
  */
 int wb_graph_open_bytes(struct wb_slice bytes, const char *name, struct wb_graph **graph_out);
 

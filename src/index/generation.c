@@ -62,20 +62,6 @@ const struct wb_fact_kind wb_fact_kinds[WB_FACTS] = {
     [WB_FACT_ALTERNATE] = {"alternate", "GFAL", 4},
 };
 
-/* ---- where ------------------------------------------------------------------------------------- */
-
-int wb_generation_root(const char *dir, char **root_out)
-{
-    struct wb_whereabouts where;
-    int err = wb_whereabouts_read(dir, &where);
-
-    *root_out = err == 0 ? where.root : NULL;
-    if (err == 0)
-        where.root = NULL;
-    wb_whereabouts_release(&where);
-    return err;
-}
-
 void wb_generation_holder(uint32_t generation, char name_out[WB_STORE_NAME_MAX + 1])
 {
     WB_CHECK(generation > 0);

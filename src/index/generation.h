@@ -70,9 +70,6 @@ int wb_generation_write(const char *path, const struct wb_generation_manifest *m
 int wb_generation_read(const char *path, struct wb_generation_manifest *manifest_out);
 void wb_generation_release(struct wb_generation_manifest *manifest);
 
-/* The root of the series of a repository, from the heap: what "where" says, or DIR/index (whereabouts.h). */
-int wb_generation_root(const char *dir, char **root_out);
-
 /*
  * A small text with a headline, which ends with the number of its format, lines "name value", and a checksum in the
  * last line. Reading calls each() for every line between the first and the last; anything but 0 ends it, and

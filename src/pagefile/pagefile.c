@@ -270,8 +270,8 @@ int wb_pagefile_put(struct wb_pagefile *files, struct wb_put *put)
     WB_CHECK(bytes > WB_RECORD_DIGEST_BYTES);
     WB_CHECK(!put->placed && !put->digested);
     int err = wb_vec_push(&writer->puts, *put);
-    if (err < 0)
-        return err;
+    if (err < 0) /* what is to be committed counts on it already */
+        return wb_writer_remember_failure(writer, err);
     put->record = WB_BUF_INIT;
     writer->group_mixed = writer->group_bytes && (writer->group_mixed || put->site != writer->group_site);
     writer->group_site = put->site;

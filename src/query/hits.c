@@ -81,8 +81,9 @@ static int add_folded(struct wb_qplan *plan, const struct wb_topk *topk, const s
     return err;
 }
 
-int wb_hits_make(struct wb_qplan *plan, const struct wb_topk *topk, const struct wb_foldlist *list,
-                 struct wb_results *results)
+/* Turns what was found into what the caller gets. list: NULL if nothing is folded. */
+static int make_hits(struct wb_qplan *plan, const struct wb_topk *topk, const struct wb_foldlist *list,
+                     struct wb_results *results)
 {
     uint64_t offset = plan->options->offset, limit = plan->options->limit;
     size_t all = list ? list->hits.count : topk->items.count, count = all > offset ? all - (size_t)offset : 0;
@@ -171,7 +172,7 @@ static int make_facet(struct wb_qplan *plan, const struct wb_gather *gather, enu
     return err;
 }
 
-int wb_hits_facets(struct wb_qplan *plan, const struct wb_gather *gather, struct wb_results *results)
+static int make_facets(struct wb_qplan *plan, const struct wb_gather *gather, struct wb_results *results)
 {
     int err = 0;
 
@@ -209,7 +210,7 @@ static int run(struct wb_qplan *plan, struct wb_topk *topk, struct wb_results *r
     if (err == 0)
         err = wb_qplan_error(plan);
     if (err == 0)
-        err = wb_hits_facets(plan, &gather, results);
+        err = make_facets(plan, &gather, results);
     wb_gather_release(&gather);
     return err;
 }
@@ -273,7 +274,7 @@ static int look(struct wb_searcher *searcher, const struct wb_search_options *op
     }
     *enough_out = list.enough || results->cut;
     if (err == 0 && *enough_out) {
-        err = wb_hits_make(&plan, &topk, fold ? &list : NULL, results);
+        err = make_hits(&plan, &topk, fold ? &list : NULL, results);
         if (err == 0 && !options->no_texts && typed == WB_DOCID_NONE)
             err = wb_hits_suggest(&plan, results);
         if (err == 0 && options->explain)

@@ -8,6 +8,8 @@ enum { FEW_RESULTS = 5 }; /* a query with more results is not taken for a misspe
 
 /* ---- keys of the cache ---------------------------------------------------------------------------- */
 
+enum text_kind { TEXT_HIT, TEXT_NAMES, TEXT_SPELLING };
+
 static int put_number(struct wb_buf *key, uint32_t number)
 {
     char bytes[4];
@@ -34,7 +36,8 @@ static struct wb_slice take_text(struct wb_slice *rest)
     return text;
 }
 
-int wb_hits_key(const struct wb_qplan *plan, enum wb_text_kind kind, struct wb_buf *key)
+/* Begins the key of a text in the cache of the searcher. */
+static int begin_any_key(const struct wb_qplan *plan, enum text_kind kind, struct wb_buf *key)
 {
     int err = put_number(key, wb_index_info(plan->searcher->index)->generation);
 
@@ -67,7 +70,7 @@ int wb_hits_names(const struct wb_qplan *plan, struct wb_arena *arena, uint32_t 
     struct wb_text_cache *cache = plan->searcher->texts;
     struct wb_buf key = WB_BUF_INIT, names = WB_BUF_INIT;
     struct wb_slice text = WB_SLICE_EMPTY;
-    int err = wb_hits_key(plan, WB_TEXT_NAMES, &key);
+    int err = begin_any_key(plan, TEXT_NAMES, &key);
 
     if (err == 0)
         err = put_number(&key, docid);
@@ -131,7 +134,7 @@ static int begin_key(struct wb_hit_work *work)
     struct wb_buf *key = &work->key;
 
     WB_CHECK(key->len == 0);
-    int err = wb_hits_key(work->plan, WB_TEXT_HIT, key);
+    int err = begin_any_key(work->plan, TEXT_HIT, key);
     for (size_t i = 0; err == 0 && i < work->wanted.count; i++) {
         const struct wb_wanted *wanted = &work->wanted.items[i];
         err = put_text(key, wanted->exact);
@@ -260,7 +263,7 @@ static int spell_slot(const struct wb_qplan *plan, const struct wb_slot *slot, s
     struct wb_slice known = WB_SLICE_EMPTY;
 
     WB_CHECK(slot->df == 0); /* a word that any page has is meant as it is */
-    int err = wb_hits_key(plan, WB_TEXT_SPELLING, &key);
+    int err = begin_any_key(plan, TEXT_SPELLING, &key);
     if (err == 0)
         err = wb_buf_append_slice(&key, slot->text);
     int found = err == 0 && cache ? wb_text_cache_find(cache, wb_buf_slice(&key), arena, &known) : err;

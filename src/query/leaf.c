@@ -32,7 +32,8 @@ void wb_bits_range(struct wb_window window, struct wb_windowbits *bits, uint32_t
 
 /* ---- words ------------------------------------------------------------------------------------- */
 
-bool wb_slot_has(struct wb_slot *slot, uint32_t docid)
+/* Whether the document has the word. Moves the lists. */
+static bool slot_has(struct wb_slot *slot, uint32_t docid)
 {
     for (size_t i = 0; i < slot->list_count; i++)
         if (wb_list_has(slot->lists[i], docid))
@@ -71,7 +72,7 @@ static void slot_filter(struct wb_slot *slot, struct wb_window window, struct wb
     uint64_t expected = slot->df * window.size / docs;
     if (candidates < 4 || (uint64_t)candidates * 16 < expected + 64) {
         WB_EACH_DOC(window, bits, docid, {
-            if (!wb_slot_has(slot, docid))
+            if (!slot_has(slot, docid))
                 wb_bits_drop(bits, docid - window.base);
         })
         return;

@@ -21,7 +21,7 @@ static const unsigned field_masks[] = {
     [WB_ASK_ANCHOR] = 1u << WB_FIELD_ANCHOR,
 };
 
-int wb_plan_open_term(struct wb_qplan *plan, const struct wb_term *term, struct wb_postlist **list_out)
+static int open_term(struct wb_qplan *plan, const struct wb_term *term, struct wb_postlist **list_out)
 {
     int err = wb_vec_reserve(&plan->lists, plan->lists.count + 1);
 
@@ -59,7 +59,99 @@ int wb_plan_list(struct wb_qplan *plan, struct wb_slice text, char space, struct
     if (found <= 0)
         return found;
     *df_out = term.df;
-    return wb_plan_open_term(plan, &term, list_out);
+    return open_term(plan, &term, list_out);
+}
+
+/* ---- beginnings of words --------------------------------------------------------------------------- */
+
+/* Calls each() for all exact terms that begin with a text. */
+static int each_term(struct wb_qplan *plan, struct wb_slice prefix,
+                     int (*each)(void *context, struct wb_slice key, const struct wb_term *term), void *context)
+{
+    struct wb_terms *terms = NULL;
+    struct wb_slice key;
+    struct wb_term term;
+    int more = 0, err = wb_terms_open(wb_index_postings(plan->searcher->index), &terms);
+
+    if (err == 0)
+        err = wb_terms_seek(terms, prefix);
+    while (err == 0 && (more = wb_terms_next(terms, &key, &term)) > 0 && wb_slice_starts(key, prefix)) {
+        if (key.len < 2 || key.ptr[key.len - 2] != 0 || key.ptr[key.len - 1] != 'E')
+            continue;
+        plan->terms_seen++;
+        plan->postings_seen += term.df;
+        if (plan->terms_seen > WB_PLAN_TERMS_MAX || plan->postings_seen > WB_PLAN_POSTINGS_MAX)
+            err = wb_fail(WB_E_INVALID, "%.*s*: too many words begin like this and others in the query",
+                          WB_SLICE_ARG(prefix));
+        else
+            err = each(context, key, &term);
+    }
+    wb_terms_close(terms);
+    return err < 0 ? err : more < 0 ? more : 0;
+}
+
+struct prefix_fill {
+    struct wb_postings *postings;
+    uint64_t *bits;
+    uint32_t size;
+    unsigned fields;
+};
+
+static int fill_fields(struct wb_postlist *list, const struct prefix_fill *fill)
+{
+    uint32_t frequency[WB_FIELDS];
+    int err = 0;
+
+    WB_CHECK(fill->fields);
+    for (uint32_t docid = list->docid; err == 0 && docid != WB_DOCID_END; docid = wb_postlist_next(list)) {
+        WB_CHECK(docid < fill->size);
+        err = wb_postlist_frequencies(list, frequency);
+        for (unsigned f = 0; err == 0 && f < WB_FIELDS; f++)
+            if (fill->fields >> f & 1 && frequency[f])
+                fill->bits[docid / 64] |= 1ull << docid % 64;
+    }
+    return err;
+}
+
+static int fill_term(void *context, struct wb_slice key, const struct wb_term *term)
+{
+    const struct prefix_fill *fill = context;
+    struct wb_postlist *list = NULL;
+    int err = wb_postlist_open(fill->postings, term, &list);
+
+    (void)key;
+    if (err == 0 && fill->fields)
+        err = fill_fields(list, fill);
+    else if (err == 0)
+        wb_postlist_fill(list, 0, fill->size, NULL, fill->bits);
+    if (err == 0)
+        err = wb_postlist_error(list);
+    wb_postlist_close(list);
+    return err;
+}
+
+static int prefix_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, struct wb_slice text, unsigned fields,
+                       bool scored, struct wb_qnode **node_out)
+{
+    size_t words = plan->searcher->bit_words;
+    struct wb_leaf *leaf = wb_qplan_leaf(plan, ask, WB_LEAF_BITS);
+    uint64_t *bits = leaf ? wb_alloc_zero(words, sizeof *bits) : NULL;
+    struct prefix_fill fill = {wb_index_postings(plan->searcher->index), bits, (uint32_t)(words * 64), fields};
+    int err = wb_qplan_keep(plan, bits);
+
+    *node_out = NULL;
+    if (err == 0)
+        err = each_term(plan, text, fill_term, &fill);
+    if (err < 0)
+        return err;
+    WB_BITS_OF(leaf)->words = bits;
+    err = wb_arena_copy(plan->arena, text, &WB_BITS_OF(leaf)->prefix);
+    if (err < 0)
+        return err;
+    leaf->scored = scored;
+    for (size_t i = 0; i < words; i++)
+        leaf->cost += (uint64_t)__builtin_popcountll(bits[i]);
+    return wb_plan_leaf_node(plan, leaf, node_out);
 }
 
 /* ---- slots ------------------------------------------------------------------------------------- */
@@ -132,7 +224,7 @@ static int add_slot_term(void *context, struct wb_slice key, const struct wb_ter
 {
     struct slot_terms *terms = context;
     struct wb_postlist *list = NULL;
-    int err = wb_plan_open_term(terms->plan, term, &list);
+    int err = open_term(terms->plan, term, &list);
 
     (void)key;
     terms->df += term->df;
@@ -143,7 +235,7 @@ static int add_slot_term(void *context, struct wb_slice key, const struct wb_ter
 static int open_slot(struct wb_qplan *plan, struct wb_slice text, struct wb_slot *slot)
 {
     struct slot_terms terms = {.plan = plan};
-    int err = wb_plan_each_term(plan, text, add_slot_term, &terms);
+    int err = each_term(plan, text, add_slot_term, &terms);
 
     if (err == 0)
         err = init_slot(plan, slot, text, terms.lists.count ? terms.lists.count : 1);
@@ -225,7 +317,7 @@ static int one_word(struct wb_qplan *plan, const struct wb_ask_node *ask, const 
     bool stem = ask->kind == WB_ASK_WORD && word->kind == WB_WORD_PLAIN;
 
     if (word->kind == WB_WORD_GRAM && word->last)
-        return wb_plan_prefix(plan, ask, word->exact, fields, scored, node_out);
+        return prefix_leaf(plan, ask, word->exact, fields, scored, node_out);
     struct wb_leaf *leaf = words_leaf(plan, ask, fields, scored, 1);
     struct wb_slot *slot = leaf ? WB_WORDS_OF(leaf)->slots : NULL;
     int err = !slot ? WB_E_NOMEM : stem ? stem_slot(plan, word->exact, slot) : exact_slot(plan, word->exact, slot);
@@ -313,11 +405,11 @@ int wb_plan_words(struct wb_qplan *plan, const struct wb_ask_node *ask, bool sco
         return 0;
     case WB_WORDLIST_WORD:
         if (prefix)
-            return wb_plan_prefix(plan, ask, list->words[0].exact, fields, scored, node_out);
+            return prefix_leaf(plan, ask, list->words[0].exact, fields, scored, node_out);
         return one_word(plan, ask, &list->words[0], fields, scored, node_out);
     case WB_WORDLIST_COMPOUND:
         if (prefix && !url)
-            return wb_plan_prefix(plan, ask, list->words[0].exact, fields, scored, node_out);
+            return prefix_leaf(plan, ask, list->words[0].exact, fields, scored, node_out);
         if (prefix)
             return sequence(plan, ask, list, 1, fields, true, scored, true, node_out);
         return compound(plan, ask, list, fields, scored, node_out);
@@ -325,95 +417,4 @@ int wb_plan_words(struct wb_qplan *plan, const struct wb_ask_node *ask, bool sco
         break;
     }
     return sequence(plan, ask, list, 0, fields, url, scored, prefix, node_out);
-}
-
-/* ---- beginnings of words --------------------------------------------------------------------------- */
-
-int wb_plan_each_term(struct wb_qplan *plan, struct wb_slice prefix,
-                      int (*each)(void *context, struct wb_slice key, const struct wb_term *term), void *context)
-{
-    struct wb_terms *terms = NULL;
-    struct wb_slice key;
-    struct wb_term term;
-    int more = 0, err = wb_terms_open(wb_index_postings(plan->searcher->index), &terms);
-
-    if (err == 0)
-        err = wb_terms_seek(terms, prefix);
-    while (err == 0 && (more = wb_terms_next(terms, &key, &term)) > 0 && wb_slice_starts(key, prefix)) {
-        if (key.len < 2 || key.ptr[key.len - 2] != 0 || key.ptr[key.len - 1] != 'E')
-            continue;
-        plan->terms_seen++;
-        plan->postings_seen += term.df;
-        if (plan->terms_seen > WB_PLAN_TERMS_MAX || plan->postings_seen > WB_PLAN_POSTINGS_MAX)
-            err = wb_fail(WB_E_INVALID, "%.*s*: too many words begin like this and others in the query",
-                          WB_SLICE_ARG(prefix));
-        else
-            err = each(context, key, &term);
-    }
-    wb_terms_close(terms);
-    return err < 0 ? err : more < 0 ? more : 0;
-}
-
-struct prefix_fill {
-    struct wb_postings *postings;
-    uint64_t *bits;
-    uint32_t size;
-    unsigned fields;
-};
-
-static int fill_fields(struct wb_postlist *list, const struct prefix_fill *fill)
-{
-    uint32_t frequency[WB_FIELDS];
-    int err = 0;
-
-    WB_CHECK(fill->fields);
-    for (uint32_t docid = list->docid; err == 0 && docid != WB_DOCID_END; docid = wb_postlist_next(list)) {
-        WB_CHECK(docid < fill->size);
-        err = wb_postlist_frequencies(list, frequency);
-        for (unsigned f = 0; err == 0 && f < WB_FIELDS; f++)
-            if (fill->fields >> f & 1 && frequency[f])
-                fill->bits[docid / 64] |= 1ull << docid % 64;
-    }
-    return err;
-}
-
-static int fill_term(void *context, struct wb_slice key, const struct wb_term *term)
-{
-    const struct prefix_fill *fill = context;
-    struct wb_postlist *list = NULL;
-    int err = wb_postlist_open(fill->postings, term, &list);
-
-    (void)key;
-    if (err == 0 && fill->fields)
-        err = fill_fields(list, fill);
-    else if (err == 0)
-        wb_postlist_fill(list, 0, fill->size, NULL, fill->bits);
-    if (err == 0)
-        err = wb_postlist_error(list);
-    wb_postlist_close(list);
-    return err;
-}
-
-int wb_plan_prefix(struct wb_qplan *plan, const struct wb_ask_node *ask, struct wb_slice text, unsigned fields,
-                   bool scored, struct wb_qnode **node_out)
-{
-    size_t words = plan->searcher->bit_words;
-    struct wb_leaf *leaf = wb_qplan_leaf(plan, ask, WB_LEAF_BITS);
-    uint64_t *bits = leaf ? wb_alloc_zero(words, sizeof *bits) : NULL;
-    struct prefix_fill fill = {wb_index_postings(plan->searcher->index), bits, (uint32_t)(words * 64), fields};
-    int err = wb_qplan_keep(plan, bits);
-
-    *node_out = NULL;
-    if (err == 0)
-        err = wb_plan_each_term(plan, text, fill_term, &fill);
-    if (err < 0)
-        return err;
-    WB_BITS_OF(leaf)->words = bits;
-    err = wb_arena_copy(plan->arena, text, &WB_BITS_OF(leaf)->prefix);
-    if (err < 0)
-        return err;
-    leaf->scored = scored;
-    for (size_t i = 0; i < words; i++)
-        leaf->cost += (uint64_t)__builtin_popcountll(bits[i]);
-    return wb_plan_leaf_node(plan, leaf, node_out);
 }

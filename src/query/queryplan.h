@@ -266,8 +266,6 @@ struct wb_qnode *wb_qplan_node(struct wb_qplan *plan, enum wb_qnode_kind kind, s
 
 /* Make the node of one leaf of the tree; *node_out is NULL if there is nothing to look for, as in "&". */
 int wb_plan_words(struct wb_qplan *plan, const struct wb_ask_node *ask, bool scored, struct wb_qnode **node_out);
-int wb_plan_prefix(struct wb_qplan *plan, const struct wb_ask_node *ask, struct wb_slice text, unsigned fields,
-                   bool scored, struct wb_qnode **node_out);
 int wb_plan_fact(struct wb_qplan *plan, const struct wb_ask_node *ask, struct wb_qnode **node_out);
 int wb_plan_place(struct wb_qplan *plan, const struct wb_ask_node *ask, bool scored, struct wb_qnode **node_out);
 int wb_plan_leaf_node(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb_qnode **node_out);
@@ -275,11 +273,6 @@ int wb_plan_leaf_node(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb_qno
 /* Opens the list of a term; *list_out is NULL if there is no such term. */
 int wb_plan_list(struct wb_qplan *plan, struct wb_slice text, char space, struct wb_postlist **list_out,
                  uint32_t *df_out);
-int wb_plan_open_term(struct wb_qplan *plan, const struct wb_term *term, struct wb_postlist **list_out);
-
-/* Calls each() for all exact terms that begin with a text. */
-int wb_plan_each_term(struct wb_qplan *plan, struct wb_slice prefix,
-                      int (*each)(void *context, struct wb_slice key, const struct wb_term *term), void *context);
 
 /* Takes memory that wb_qplan_release() frees. */
 int wb_qplan_keep(struct wb_qplan *plan, void *memory);
@@ -313,9 +306,6 @@ static inline bool wb_list_has(struct wb_postlist *list, uint32_t docid)
     }
     return wb_postlist_seek(list, docid) == docid;
 }
-
-/* Whether the document has the word. Moves the lists. */
-bool wb_slot_has(struct wb_slot *slot, uint32_t docid);
 
 /* phrase.c: whether the words are at the right places in one of the spaces. All slots have the document. */
 int wb_phrase_matches(struct wb_leaf_words *phrase, uint32_t docid, bool *matches_out);

@@ -110,15 +110,6 @@ uint64_t wb_fold_depth(const struct wb_search_options *options, uint64_t before)
 /* Folds results that are in order. The list is empty at first; its vectors are the caller's to release. */
 int wb_fold(const struct wb_qplan *plan, const struct wb_topk *topk, struct wb_foldlist *list);
 
-/* Turns what was found into what the caller gets. list: NULL if nothing is folded. */
-int wb_hits_make(struct wb_qplan *plan, const struct wb_topk *topk, const struct wb_foldlist *list,
-                 struct wb_results *results);
-int wb_hits_facets(struct wb_qplan *plan, const struct wb_gather *gather, struct wb_results *results);
-
-/* Begins the key of a text in the cache of the searcher. */
-enum wb_text_kind { WB_TEXT_HIT, WB_TEXT_NAMES, WB_TEXT_SPELLING };
-int wb_hits_key(const struct wb_qplan *plan, enum wb_text_kind kind, struct wb_buf *key);
-
 /* Fetches the URL and the title of a document; a URL that was never fetched has no title. */
 int wb_hits_names(const struct wb_qplan *plan, struct wb_arena *arena, uint32_t docid, struct wb_slice *url_out,
                   struct wb_slice *title_out);

@@ -265,7 +265,10 @@ int wb_webdb_kinds(struct wb_webdb *webdb, uint64_t first, uint64_t count, const
  */
 int wb_webdb_numbers_of_ids(struct wb_webdb *webdb, const struct wb_pageid *ids, size_t count, uint32_t *numbers_out);
 
-/* The pages of WB_IS_STORED in the order of their ids: rank 0 to wb_webdb_count.fetched - 1. WB_E_NOTFOUND after. */
+/*
+ * A test seam. The pages of WB_IS_STORED in the order of their ids: rank 0 to wb_webdb_count.fetched - 1. WB_E_NOTFOUND
+ * after.
+ */
 int wb_webdb_id_at(struct wb_webdb *webdb, uint64_t rank, struct wb_pageid *id_out, uint64_t *number_out);
 
 /* The id of any URL of the edition: of a page that was read from it. */

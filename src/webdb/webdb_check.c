@@ -48,8 +48,8 @@ static void check_state(const struct wb_webdb_check *check)
 
 /* ---- reporting ---------------------------------------------------------------------------------- */
 
-void wb_webdb_check_report_at(struct wb_webdb_check *check, enum wb_webdb_checked file, uint64_t offset,
-                              const char *message)
+/* Reports a problem at an offset of a file. If a file has many problems, only the first ones are reported. */
+static void report_at(struct wb_webdb_check *check, enum wb_webdb_checked file, uint64_t offset, const char *message)
 {
     char name[64];
 
@@ -74,7 +74,7 @@ void wb_webdb_check_report(struct wb_webdb_check *check, enum wb_webdb_checked f
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    wb_webdb_check_report_at(check, file, 0, message);
+    report_at(check, file, 0, message);
 }
 
 bool wb_webdb_check_report_error(struct wb_webdb_check *check, enum wb_webdb_checked file, int err)
@@ -111,7 +111,7 @@ static void note_found(void *context, const char *path, uint64_t offset, const c
 
     WB_CHECK(in->file != WB_CHECKED_MANIFEST); /* only tables and columns report this way */
     (void)path; /* problems name the file by its path within the repository */
-    wb_webdb_check_report_at(in->check, in->file, offset, message);
+    report_at(in->check, in->file, offset, message);
 }
 
 /* A missing file is a problem, unless the whole edition was replaced meanwhile: then returns AGAIN. */

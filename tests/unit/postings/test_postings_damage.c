@@ -157,7 +157,7 @@ static void test_filter(void **state)
             wb_posting_block_filter(&block, keep);
             for (uint32_t k = 0; k < block.count; k++)
                 block.docid[k] += 17;
-            OK(wb_postings_add_block(writer, &block));
+            OK(add_block(writer, &block));
         }
         OK(wb_postings_end(writer));
         OK(wb_path_mkdirs(test_path("new")));

@@ -271,7 +271,7 @@ static void test_another_format(void **state)
     put_format(doubles, 0, 4, 2, 56);
     assert_refused_format(wb_bucket_swept_read(&file, 1, &swept), doubles, 2);
     wb_bucket_file_close(&file);
-    put_format(path, 0, 4, 2, 56);
+    put_format(path, 0, 4, 2, 184);
     assert_refused_format(wb_bucket_file_open(node, repo_id, &row, false, &file), path, 2);
     /* An extent of damaged bytes. */
     wb_put16(extent + 4, 2);
