@@ -6,8 +6,8 @@
  * nothing about how pages are stored. There are three implementations:
  *
  *   repo.c      the engine behind all incremental designs, whatever their organisation
- *   batched.c  batch designs: two such stores in one
- *   twin.c     in tests: a store in plain memory, the shortest complete example. The traces of
+ *   batched.c   batch designs: two such stores in one
+ *   twin.c      in tests: a store in plain memory, the shortest complete example. The traces of
  *              test_model.c compare the others with it, call by call
  *
  * Lifetime of a store:
