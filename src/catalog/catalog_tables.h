@@ -17,7 +17,6 @@
  *   bars       page id or site -> bar         what was taken down and must not come back
  *   state      a single row, the summary      counters, the history policy, epoch, commit number
  *   nodes      number -> node                where the files are (nodes.c)
- *   events     page id, time, kind -> event   batch designs: what waits for a transfer beside pages (catalog_events.c)
  *
  * Rows are read and changed in transactions (struct wb_catalog_txn). Underneath is a
  * copy-on-write B-tree (tree.h) that verifies every page it reads. So a damaged file gives
@@ -50,8 +49,7 @@
     X(WB_CATALOG_SNAPSHOTS, 8, "snapshots") \
     X(WB_CATALOG_HOLDERS, 9, "holders")     \
     X(WB_CATALOG_WAITING, 10, "waiting")    \
-    X(WB_CATALOG_NODES, 11, "nodes")        \
-    X(WB_CATALOG_EVENTS, 12, "events")
+    X(WB_CATALOG_NODES, 11, "nodes")
 
 enum wb_catalog_table {
 #define WB_CATALOG_TABLE_ENUM(name, number, words) name = number,
@@ -68,6 +66,12 @@ struct wb_catalog_place {
     uint16_t slot;    /* of the page in its block */
     uint64_t logical; /* logical offset of the block */
 };
+
+/*
+ * The place of a version on the update nodes of a batch design whose bytes are on the read nodes: `logical` is its
+ * content, by which it is found there.
+ */
+#define WB_CATALOG_BASE_SEGMENT (UINT32_MAX - 1)
 
 static inline bool wb_catalog_place_equal(const struct wb_catalog_place *a, const struct wb_catalog_place *b)
 {
@@ -383,38 +387,6 @@ int wb_catalog_bar_delete(struct wb_catalog_txn *txn, enum wb_store_bar_kind kin
 /* Pages come first, then sites. For a page, bar->site is empty, and row->site is the hash of its site. */
 typedef int (*wb_catalog_each_bar)(void *context, const struct wb_store_bar *bar, const struct wb_catalog_bar *row);
 int wb_catalog_bar_each(struct wb_catalog_txn *txn, wb_catalog_each_bar each, void *context);
-
-/* What happened to a page that may be on the read nodes only. It waits on the update nodes until a transfer does it. */
-enum wb_catalog_event_kind {
-    WB_CATALOG_EVENT_FORGOTTEN = 1, /* the page is gone, and everything before it is forgotten (history newest) */
-    WB_CATALOG_EVENT_CAPTURE = 2,   /* a content was seen again that may be on the read nodes only */
-    WB_CATALOG_EVENT_GONE = 3,      /* the page has been gone since then */
-    WB_CATALOG_EVENT_NAME = 4,      /* names the site of the revisit of that time, which waits in table revisits */
-    WB_CATALOG_EVENT_AGAIN = 5,     /* like a capture, but after a page of the same time that waited already */
-};
-
-static inline bool wb_catalog_event_is_capture(enum wb_catalog_event_kind kind)
-{
-    return kind == WB_CATALOG_EVENT_CAPTURE || kind == WB_CATALOG_EVENT_AGAIN;
-}
-
-struct wb_catalog_event {
-    struct wb_pageid id;
-    int64_t time_ms;
-    enum wb_catalog_event_kind kind;
-    uint64_t content;     /* of a capture (wb_history_content); otherwise 0 */
-    struct wb_slice site; /* may be empty in a capture */
-};
-int wb_catalog_event_put(struct wb_catalog_txn *txn, const struct wb_catalog_event *event);
-int wb_catalog_event_delete(struct wb_catalog_txn *txn, const struct wb_catalog_event *event);
-
-/* Events in the order of page, time and kind. The site is valid during the call of each(). */
-typedef int (*wb_catalog_each_event)(void *context, const struct wb_catalog_event *event);
-int wb_catalog_event_of(struct wb_catalog_txn *txn, struct wb_pageid id, wb_catalog_each_event each, void *context);
-int wb_catalog_event_each(struct wb_catalog_txn *txn, wb_catalog_each_event each, void *context);
-
-/* Deletes all events of a page. */
-int wb_catalog_event_clear(struct wb_catalog_txn *txn, struct wb_pageid id);
 
 /* Files that a compaction has replaced; txn_id is the transaction that replaced them. */
 int wb_catalog_retired_put(struct wb_catalog_txn *txn, uint32_t number, uint32_t revision, uint32_t node,

@@ -137,20 +137,12 @@ struct placing {
     size_t before, after; /* the versions of its neighbours in time */
 };
 
-/*
- * After the other captures of its time. But what was cut short comes before all that is whole; and what was forgotten
- * elsewhere, before what comes with it from there, but after what was here already.
- */
+/* After the other captures of its time. But what was cut short comes before all that is whole. */
 static size_t find_place(const struct placing *p, uint64_t content)
 {
     size_t first, count = wb_history_tie(p->history, p->capture->time_ms, &first), at = first;
 
     WB_CHECK(first + count <= p->history->times.count);
-    if (p->capture->forgotten) {
-        while (at < first + count && p->history->epochs.items[at] < p->capture->epoch)
-            at++;
-        return at;
-    }
     if (!wb_history_is_cut(content))
         return first + count;
     while (at < first + count && wb_history_is_cut(wb_history_owner(p->history, at)->content))

@@ -36,6 +36,18 @@
 #include "base/vec.h"
 #include "catalog/catalog_tables.h"
 
+/*
+ * The epoch of what waits on the update nodes of a batch design: it has not arrived yet. What readers see in the
+ * meantime, they see in the epoch before it.
+ */
+#define WB_HISTORY_COMING (UINT64_C(1) << 48)
+
+/* The epoch of the next commit. Whatever is committed on update nodes is still to come. */
+static inline uint64_t wb_history_next_epoch(uint64_t epoch)
+{
+    return epoch == WB_HISTORY_COMING ? epoch : epoch + 1;
+}
+
 /* One version. */
 struct wb_history_version {
     uint64_t content;         /* hash of status, media type and body (wb_history_content); 0: only the entry has it */
@@ -93,6 +105,21 @@ static inline int64_t wb_history_last_ms(const struct wb_history *history, const
 }
 
 /*
+ * Whether the version has no place in the timeline, because only states show it; or because only readers do, until it
+ * is replaced by what is to come.
+ */
+static inline bool wb_history_is_aside(const struct wb_history_version *version)
+{
+    return version->replaced || (version->ghost && version->place.segment == WB_CATALOG_BASE_SEGMENT);
+}
+
+/* Whether the bytes of a version can be counted on, should its content be seen again. */
+static inline bool wb_history_has_bytes(const struct wb_history_version *version)
+{
+    return version->place.segment && !wb_history_is_aside(version);
+}
+
+/*
  * The newest version that has this content and its bytes, or NULL. Ghosts are included, but not what only states show.
  * content must not be 0.
  */
@@ -121,7 +148,6 @@ struct wb_history_capture {
     int64_t time_ms;
     uint64_t content;               /* 0: that of the latest version */
     uint64_t replaces;              /* a content of this time with which this one begins, cut short; or 0 */
-    bool forgotten;                 /* it is known that others of its time came later, and that its bytes are gone */
     uint64_t epoch;                 /* of this commit */
     const struct wb_history_rule *rule; /* the clock, to recognise times that cannot be; and who sees what */
     const struct wb_history_version *bytes; /* place, lengths and status of the content, should it become a version */

@@ -156,7 +156,7 @@ const struct wb_history_version *wb_history_at(const struct wb_history *history,
         const struct wb_history_version *version = &history->versions.items[i];
         const int64_t *times = history->times.items + version->first;
         WB_CHECK(version->count > 0);
-        if (version->replaced)
+        if (wb_history_is_aside(version))
             continue;
         if (!oldest || times[0] < history->times.items[oldest->first])
             oldest = version;

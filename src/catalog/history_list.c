@@ -100,7 +100,7 @@ struct wb_history_version *wb_history_find(struct wb_history *history, uint64_t 
     WB_CHECK(content != 0);
     for (size_t i = history->versions.count; i > 0; i--) {
         struct wb_history_version *version = &history->versions.items[i - 1];
-        if (version->content == content && version->place.segment && !version->replaced)
+        if (version->content == content && wb_history_has_bytes(version))
             return version;
     }
     return NULL;

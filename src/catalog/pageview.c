@@ -206,7 +206,10 @@ static int add_capture(struct wb_pageview *view, const struct wb_pageview_change
         known = latest;
     else
         known = wb_history_find(history, change->content);
-    if (known)
+    /* Readers may forget what they have; a page that is put has its own bytes. */
+    bool theirs =
+        known && known->place.segment == WB_CATALOG_BASE_SEGMENT && change->has_bytes && change->place.segment;
+    if (known && !theirs)
         bytes = *known;
     else if (change->has_bytes)
         bytes = (struct wb_history_version){
@@ -220,7 +223,6 @@ static int add_capture(struct wb_pageview *view, const struct wb_pageview_change
         .time_ms = change->time_ms,
         .content = change->content,
         .replaces = change->replaces,
-        .forgotten = change->forgotten,
         .epoch = moment->epoch,
         .rule = &moment->rule,
         .bytes = &bytes,

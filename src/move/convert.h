@@ -66,9 +66,12 @@ struct wb_convert {
 /* Reports that `more` was done. WB_E_STOPPED if whoever is told wants to stop. */
 int wb_convert_progress(struct wb_convert *convert, uint64_t more);
 
-/* Copies everything in the catalog but pages and the files that hold them; or only the bars. */
+/*
+ * Copies everything in the catalog but pages, the files that hold them and revisits; only the bars; only the revisits.
+ */
 int wb_convert_rows(struct wb_convert *convert);
 int wb_convert_bars(struct wb_convert *convert);
+int wb_convert_revisits(struct wb_convert *convert);
 
 /* Takes the pages in lost_sites off the numbers of pages of their sites, which were copied as they are. */
 int wb_convert_sites(struct wb_convert *convert);

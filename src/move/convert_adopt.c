@@ -39,6 +39,30 @@ static const struct wb_convert_note *find_note(const struct wb_convert_note *not
     return NULL;
 }
 
+/* Of update nodes: a version whose bytes are on the read nodes has another hash there now. */
+static int translate(struct wb_convert *convert, struct wb_pageid id, struct wb_history_version *version)
+{
+    struct wb_convert_source *read = convert->read;
+    struct wb_pageview view = {0};
+    struct wb_page page;
+    int err = wb_pageview_load(&read->txn, read->summary.gone > 0, id, &view);
+    const struct wb_history_version *there = NULL;
+
+    WB_CHECK(read != convert->source);
+    for (size_t i = 0; i < view.history.versions.count && err == 0; i++)
+        if (view.history.versions.items[i].content == version->content)
+            there = &view.history.versions.items[i];
+    if (there)
+        err = read->files.kind->read(&read->files, id, &there->place, &read->record);
+    if (there && err == 0)
+        err = wb_pagefile_page(wb_buf_slice(&read->record), id, NULL, &page);
+    if (there && err == 0)
+        version->content = wb_history_content(&page, convert->target->content_seed);
+    version->place.logical = version->content;
+    wb_pageview_release(&view);
+    return err == WB_E_CORRUPT || err == WB_E_NOTFOUND ? 0 : err; /* then nobody has the bytes any more */
+}
+
 /* Gives the versions of the page in view the places that their bytes have here, and drops those that have none. */
 static int move_versions(struct wb_convert *convert, struct wb_pageview *view, const struct wb_convert_note *notes,
                          size_t count, bool *as_stored_out)
@@ -51,6 +75,13 @@ static int move_versions(struct wb_convert *convert, struct wb_pageview *view, c
         const struct wb_convert_note *note = find_note(notes, count, &version->place);
         if (version->arrived > source->summary.epoch || version->ceased > source->summary.epoch)
             return wb_catalog_corrupt(source->catalog, WB_CATALOG_PAGES, "a version of an epoch to come");
+        if (version->place.segment == WB_CATALOG_BASE_SEGMENT) {
+            int err = translate(convert, view->id, version);
+            if (err < 0)
+                return err;
+            i++;
+            continue;
+        }
         if (!note) {
             int err = wb_convert_lose(convert, view, i);
             if (err < 0)

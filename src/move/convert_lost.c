@@ -110,6 +110,74 @@ static int find_lost_pages(struct wb_convert *convert)
     return err;
 }
 
+/* ---- pages that wait, but have no bytes there ------------------------------------------------------------------ */
+
+/* Gathers them. */
+struct convert_waiting {
+    struct wb_convert *convert;
+    WB_VEC(struct wb_pageid) ids;
+    struct wb_pageview view;
+    bool entries; /* a walk over pages that have entries */
+};
+
+static int look_at_waiting(struct convert_waiting *w, struct wb_pageid id)
+{
+    struct wb_convert_source *source = w->convert->source;
+    int err = wb_pageview_load(&source->txn, source->summary.gone > 0, id, &w->view);
+
+    WB_CHECK(source->txn.kind == WB_CATALOG_TXN_HELD);
+    if (err < 0 || w->view.had_entry != w->entries)
+        return err;
+    for (size_t i = 0; i < w->view.history.versions.count; i++)
+        if (w->view.history.versions.items[i].place.segment != WB_CATALOG_BASE_SEGMENT)
+            return 0;
+    return wb_vec_push(&w->ids, id);
+}
+
+static int look_at_waiting_entry(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
+{
+    return entry->place.segment == WB_CATALOG_BASE_SEGMENT ? look_at_waiting(context, id) : 0;
+}
+
+static int look_at_waiting_past(void *context, struct wb_pageid id, struct wb_slice bytes)
+{
+    (void)bytes;
+    return look_at_waiting(context, id);
+}
+
+/* Makes them, in one transaction: each is a row or two. */
+static int make_waiting(struct convert_waiting *w)
+{
+    struct wb_repo *target = w->convert->target;
+    struct wb_repo_edit edit = {0};
+    int err = w->ids.count ? wb_repo_edit_begin(target, &edit) : 0;
+
+    for (size_t i = 0; i < w->ids.count && err == 0; i++)
+        err = wb_convert_adopt(w->convert, &edit, w->ids.items[i], NULL, 0);
+    if (w->ids.count && err == 0)
+        err = wb_repo_edit_end(&edit);
+    if (w->ids.count && err == 0)
+        target->writer->files.commit = edit.summary.commit;
+    wb_catalog_txn_abort(&edit.txn);
+    wb_repo_edit_release(&edit);
+    return err;
+}
+
+static int find_waiting(struct wb_convert *convert)
+{
+    struct convert_waiting w = {.convert = convert, .entries = true};
+    int err = wb_catalog_entry_each(&convert->source->txn, look_at_waiting_entry, &w);
+
+    w.entries = false;
+    if (err == 0)
+        err = wb_catalog_history_each(&convert->source->txn, (struct wb_pageid){0}, look_at_waiting_past, &w);
+    if (err == 0)
+        err = make_waiting(&w);
+    wb_vec_release(&w.ids);
+    wb_pageview_release(&w.view);
+    return err;
+}
+
 /* ---- the end ------------------------------------------------------------------------------------------------ */
 
 int wb_convert_complete(struct wb_convert *convert)
@@ -119,7 +187,9 @@ int wb_convert_complete(struct wb_convert *convert)
     int err = 0;
 
     WB_CHECK(convert->target->writer->ops.count == 0);
-    if (convert->latest != summary->pages || convert->gone != summary->gone)
+    if (source != convert->read)
+        err = find_waiting(convert);
+    if (err == 0 && (convert->latest != summary->pages || convert->gone != summary->gone))
         err = find_lost_pages(convert);
     if (err == 0 && (convert->latest != summary->pages || convert->gone != summary->gone))
         err = wb_fail(WB_E_CORRUPT, "%s is damaged: it has %llu pages, but %llu were found",

@@ -69,6 +69,11 @@ static int copy_parts(struct wb_convert *convert, struct wb_convert_source *read
         convert->target = wb_batched_update_log(batch);
         err = wb_convert_bars(convert);
     }
+    for (size_t i = 0; i < 2 && err == 0; i++) { /* revisits wait on the update nodes, if there will be any */
+        convert->source = i ? update : read;
+        convert->target = batch && !transfer ? wb_batched_update_log(batch) : repo;
+        err = convert->source ? wb_convert_revisits(convert) : 0;
+    }
     if (err == 0 && transfer)
         err = wb_move_transfer(target, NULL, NULL, on_transfer, convert, &counts);
     return err < 0 ? err : count(convert, repo);

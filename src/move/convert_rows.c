@@ -22,8 +22,6 @@ struct row_copy {
     int64_t now_ms;
     struct wb_store_holder holder; /* the person who holds the snapshot ... */
     bool held;                     /* ... if there is one */
-    struct wb_pageview view;
-    struct wb_buf record, site;
 };
 
 static int begin(struct row_copy *c)
@@ -116,47 +114,6 @@ static int copy_site(void *context, struct wb_slice site, uint64_t pages)
     return err < 0 ? err : wb_catalog_site_add(&c->txn, site, (int64_t)pages, &c->summary);
 }
 
-/* The hash that a content of a page has in the copy, if this part of the source has its bytes and they can be read.
- * Otherwise nothing changes. */
-static int translate_content(struct row_copy *c, struct wb_convert_source *source, struct wb_pageid id,
-                             uint64_t *content_inout)
-{
-    struct wb_page page;
-    int err = wb_pageview_load(&source->txn, source->summary.gone > 0, id, &c->view);
-
-    for (size_t i = 0; i < c->view.history.versions.count && err == 0; i++) {
-        const struct wb_history_version *version = &c->view.history.versions.items[i];
-        if (version->content != *content_inout || version->place.segment == 0)
-            continue;
-        err = source->files.kind->read(&source->files, id, &version->place, &c->record);
-        if (err == 0)
-            err = wb_pagefile_page(wb_buf_slice(&c->record), id, NULL, &page);
-        if (err == 0)
-            *content_inout = wb_history_content(&page, c->convert->target->content_seed);
-        return err == WB_E_CORRUPT || err == WB_E_NOTFOUND ? 0 : err;
-    }
-    return err;
-}
-
-/* What waits on update nodes beside pages. Of a content that nobody has any more, no bytes are found there either. */
-static int copy_event(void *context, const struct wb_catalog_event *event)
-{
-    struct row_copy *c = context;
-    struct wb_catalog_event copy = *event;
-    int err = make_room(c);
-
-    WB_CHECK(event->kind >= WB_CATALOG_EVENT_FORGOTTEN);
-    wb_buf_clear(&c->site);
-    if (err == 0)
-        err = wb_buf_append_slice(&c->site, event->site); /* reading other rows may take its place */
-    copy.site = wb_buf_slice(&c->site);
-    if (err == 0 && event->content)
-        err = translate_content(c, c->convert->source, event->id, &copy.content);
-    if (err == 0 && event->content && copy.content == event->content)
-        err = translate_content(c, c->convert->read, event->id, &copy.content);
-    return err < 0 ? err : wb_catalog_event_put(&c->txn, &copy);
-}
-
 static int compare_hashes(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -213,6 +170,20 @@ int wb_convert_bars(struct wb_convert *convert)
     return err;
 }
 
+int wb_convert_revisits(struct wb_convert *convert)
+{
+    struct row_copy c = {.convert = convert};
+    int err = begin(&c);
+
+    WB_CHECK(convert->source->txn.kind == WB_CATALOG_TXN_HELD);
+    if (err == 0)
+        err = wb_catalog_revisit_each(&convert->source->txn, copy_revisit, &c);
+    if (err == 0)
+        err = end(&c);
+    wb_catalog_txn_abort(&c.txn);
+    return err;
+}
+
 int wb_convert_rows(struct wb_convert *convert)
 {
     struct row_copy c = {.convert = convert, .now_ms = wb_clock_wall_ms()};
@@ -229,16 +200,9 @@ int wb_convert_rows(struct wb_convert *convert)
     if (err == 0)
         err = wb_catalog_bar_each(from, copy_bar, &c);
     if (err == 0)
-        err = wb_catalog_revisit_each(from, copy_revisit, &c);
-    if (err == 0)
         err = wb_catalog_site_each(from, copy_site, &c);
-    if (err == 0)
-        err = wb_catalog_event_each(from, copy_event, &c);
     if (err == 0)
         err = end(&c);
     wb_catalog_txn_abort(&c.txn);
-    wb_pageview_release(&c.view);
-    wb_buf_release(&c.record);
-    wb_buf_release(&c.site);
     return err;
 }

@@ -37,7 +37,8 @@ static bool is_movable(const struct wb_history *history, const struct wb_history
                        const struct wb_history_version *latest, const struct wb_history_rule *rule)
 {
     WB_CHECK(latest->ceased == 0);
-    if (version->place.segment == latest->place.segment && version->place.logical == latest->place.logical)
+    if (version->place.segment == WB_CATALOG_BASE_SEGMENT || latest->place.segment == WB_CATALOG_BASE_SEGMENT ||
+        (version->place.segment == latest->place.segment && version->place.logical == latest->place.logical))
         return false;
     for (size_t i = 0; i < history->versions.count; i++)
         if (wb_catalog_place_equal(&history->versions.items[i].place, &version->place) &&
@@ -95,7 +96,7 @@ int wb_mover_group_plan(struct wb_mover_group *group, struct wb_repo *repo)
     if (err == 0)
         err = wb_catalog_summary_get(&walk.txn, &summary);
     if (err == 0)
-        err = wb_epochs_held(&walk.txn, wb_clock_wall_ms(), &group->held);
+        err = wb_repo_epochs_held(repo, &walk.txn, &group->held);
     if (err == 0) {
         walk.rule = (struct wb_history_rule){summary.history, group->held.items, group->held.count, wb_clock_wall_ms()};
         err = wb_catalog_history_each(&walk.txn, (struct wb_pageid){0}, plan_page, &walk);

@@ -55,7 +55,6 @@ int wb_transfer_progress(struct wb_transfer *t)
 static int hold_waiting(struct wb_transfer *t)
 {
     struct wb_store_commit_counts ignored = {0};
-    struct wb_catalog_summary summary = {0};
     int err = wb_batched_commit(&t->batch->store, &ignored);
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_CLOSED);
@@ -63,9 +62,6 @@ static int hold_waiting(struct wb_transfer *t)
         err = wb_catalog_open(t->from->dir, WB_TREE_READ, &t->catalog);
     if (err == 0)
         err = wb_catalog_txn_read(t->catalog, &t->waiting);
-    if (err == 0)
-        err = wb_catalog_summary_get(&t->waiting, &summary);
-    t->epoch = summary.epoch;
     return err;
 }
 
@@ -88,7 +84,7 @@ static int compact(struct wb_transfer *t, uint64_t *bytes_out)
     int err = 0;
 
     WB_CHECK(*bytes_out == 0);
-    if (t->counts.replaced || t->involved) /* otherwise nothing has died there */
+    if (t->counts.replaced || t->known) /* otherwise nothing has died there */
         err = compact_part(t, t->batch->read, bytes_out);
     return err < 0 ? err : compact_part(t, t->batch->update, bytes_out);
 }
@@ -102,10 +98,11 @@ static void release(struct wb_transfer *t)
     t->waiting = (struct wb_catalog_txn){0};
     wb_vec_release(&t->pages);
     wb_vec_release(&t->starts);
-    wb_vec_release(&t->sites);
-    wb_buf_release(&t->names);
+    wb_site_names_release(&t->sites);
+    wb_pageview_release(&t->view);
+    wb_pageview_release(&t->other);
+    wb_vec_release(&t->deltas);
     wb_vec_release(&t->fresh);
-    wb_vec_release(&t->kept);
     wb_vec_release(&t->without);
     wb_vec_release(&t->from_parts);
 }
@@ -123,15 +120,10 @@ static int run(struct wb_transfer *t, struct transfer_watch *w)
         err = wb_transfer_list(t);
     if (err == 0)
         err = wb_transfer_mark(t);
-    if (err == 0)
-        err = wb_transfer_list_sites(t);
     if (err < 0)
         return err;
     waiting = t->pages.count;
     end_stage(w, "id lists", 0, waiting, 0);
-    err = wb_transfer_intersect(t);
-    if (err < 0)
-        return err;
     end_stage(w, "intersection", 0, t->known, 0);
     t->to->writer->thorough = true;
     err = wb_transfer_bring_around(t);
@@ -142,9 +134,6 @@ static int run(struct wb_transfer *t, struct transfer_watch *w)
     end_stage(w, "transfer", t->commit_ns, t->pages_done, t->bytes_done);
     if (w->each)
         w->each(w->context, &(struct wb_move_stage){"index", t->commit_ns / 1000000, t->pages_done, 0});
-    err = wb_transfer_empty(t);
-    if (err < 0)
-        return err;
     release(t);
     end_stage(w, "empty", 0, waiting - t->counts.waiting, 0);
     err = compact(t, &freed);

@@ -1,5 +1,5 @@
 /*
- * transfer_blocks.c - brings the pages that have one capture and no events. Where both parts consist of segments, a
+ * transfer_blocks.c - brings plain pages. Where both parts consist of segments, a
  * block whose pages will all be stored, and in one bin, is copied as it is, without decompressing anything. Pages of
  * other blocks are put one by one; and if the read nodes have buckets, in the order of their ids, so that each commit
  * merges into few of them.
@@ -21,39 +21,43 @@ struct block_bringing {
     struct wb_store_unpacker *unpacker;
     WB_VEC(struct wb_repo_block_page) pages;  /* what is known of the pages of a block ... */
     WB_VEC(struct wb_transfer_page *) listed; /* ... and the same pages in the list */
-    const struct wb_transfer_site *site;      /* of the last page: its neighbours mostly have the same */
+    const struct wb_named_site *site;          /* of the last page: its neighbours mostly have the same */
 };
 
 /* ---- whole blocks ---------------------------------------------------------------------------------------- */
+
+/* Whether this is a plain page that is to be brought. */
+static bool is_wanted(const struct wb_transfer_page *waiting)
+{
+    return waiting && waiting->plain && !waiting->brought;
+}
 
 /* What is known of one page of the block. False if it must be put by itself. */
 static bool describe(struct block_bringing *b, const struct wb_store_parcel_page *from,
                      const struct wb_transfer_page *waiting, struct wb_repo_block_page *to_out)
 {
-    struct wb_transfer *t = b->t;
     size_t at;
 
-    WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
+    WB_CHECK(b->t->waiting.kind == WB_CATALOG_TXN_HELD);
     /* One that arrived after it was listed is another version, of which the list knows nothing. */
-    if (!waiting || !waiting->certain || waiting->involved || waiting->brought || waiting->slot != from->slot ||
-        from->epoch > t->epoch || (!from->own_time && waiting->time_ms != from->time_ms) ||
+    struct wb_catalog_place place = wb_disk_scan_place(&from->position);
+    if (!is_wanted(waiting) || !wb_catalog_place_equal(&waiting->place, &place) ||
         !wb_block_find_slot(&b->index, from->slot, &at) || !wb_pageid_equal(b->index.entries.items[at].id, from->id) ||
         b->index.entries.items[at].flags)
         return false;
     if (!b->site || b->site->hash != waiting->site)
-        b->site = wb_transfer_site(t, waiting->site);
+        b->site = wb_site_names_find(&b->t->sites, waiting->site);
     if (!b->site || !b->site->named)
         return false;
     *to_out = (struct wb_repo_block_page){
         .id = from->id,
         .slot = from->slot,
-        .site = wb_transfer_site_name(t, b->site),
+        .site = wb_site_names_text(&b->t->sites, b->site),
         .differs = !from->own_time || !from->own_lifetime,
         .entry = {.time_ms = waiting->time_ms,
                   .content = waiting->content,
                   .body_bytes = waiting->body_bytes,
                   .stored_bytes = waiting->stored_bytes,
-                  .status = waiting->status,
                   .lifetime = waiting->lifetime,
                   .lifetime_count = waiting->lifetime_count},
     };
@@ -70,9 +74,7 @@ static int copy_block(struct block_bringing *b, const struct wb_store_parcel *pa
     int err = parcel->bytes.len < WB_BLOCK_HEADER_BYTES ? WB_E_CORRUPT : wb_block_head_read(parcel->bytes.ptr, &head);
 
     WB_CHECK(parcel->count > 0);
-    /* The records say what revisits wait for; those of a copied block are not read. */
-    if (!t->to->files.kind->whole_blocks || t->read_revisits || err < 0 || head.bytes != parcel->bytes.len ||
-        head.count != parcel->count)
+    if (!t->to->files.kind->whole_blocks || err < 0 || head.bytes != parcel->bytes.len || head.count != parcel->count)
         return err < 0 && err != WB_E_CORRUPT ? err : 0;
     err = wb_block_index_read(&head, parcel->bytes.ptr + WB_BLOCK_HEADER_BYTES, &b->index);
     wb_vec_clear(&b->pages);
@@ -98,20 +100,14 @@ static int copy_block(struct block_bringing *b, const struct wb_store_parcel *pa
     }
     if (got <= 0) /* its pages are put one by one: that shows what is wrong, or which of them a node does not take */
         return got == WB_E_CORRUPT || (got == WB_E_DOWN && t->to->writer->files.failed.code == 0) ? 0 : got;
+    struct wb_repo_writer *writer = t->to->writer;
     for (size_t i = 0; i < parcel->count; i++) {
-        t->uncommitted.added += !b->listed.items[i]->known;
-        t->uncommitted.replaced += b->listed.items[i]->known;
+        writer->ops.items[writer->ops.count - 1 - i].kind = WB_OP_COPY; /* what is decided about the page is here */
         b->listed.items[i]->brought = true;
     }
     for (size_t i = 0; i < parcel->count && err == 0; i++)
         err = wb_transfer_count(t, b->listed.items[i], parcel->bytes.len / parcel->count);
     return err < 0 ? err : 1;
-}
-
-/* Whether a page of the list, or NULL, is to be put by itself. */
-static bool is_wanted(const struct wb_transfer_page *waiting)
-{
-    return waiting && waiting->versions && !waiting->involved && !waiting->brought;
 }
 
 /* Whether there is such a page in a parcel: after a node has failed, most were brought before. */

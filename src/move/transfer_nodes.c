@@ -84,7 +84,7 @@ static int mark_page(void *context, struct wb_pageid id, const struct wb_catalog
     struct wb_transfer_page *page = wb_transfer_find(t, id);
 
     WB_CHECK(page != NULL);
-    return page->involved || page->brought ? 0 : wb_transfer_place_out(t, id, &entry->place, &page->out);
+    return !page->plain || page->brought ? 0 : wb_transfer_place_out(t, id, &entry->place, &page->out);
 }
 
 int wb_transfer_mark(struct wb_transfer *t)
@@ -121,18 +121,6 @@ int wb_transfer_place_out(struct wb_transfer *t, struct wb_pageid id, const stru
         row->number = 0;
     *out = err < 0 ? 0 : number_in_list(t, row->node);
     return err == WB_E_CORRUPT ? 0 : err; /* reported when the page is read */
-}
-
-int wb_transfer_history_out(struct wb_transfer *t, const struct wb_pageview *view, uint8_t *out)
-{
-    int err = 0;
-
-    *out = 0;
-    WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
-    for (size_t i = 0; i < view->history.versions.count && err == 0 && *out == 0 && t->without.count; i++)
-        if (view->history.versions.items[i].place.segment)
-            err = wb_transfer_place_out(t, view->id, &view->history.versions.items[i].place, out);
-    return err;
 }
 
 /* Looks among the buckets that have versions of a page. */
@@ -242,13 +230,11 @@ void wb_transfer_count_waiting(struct wb_transfer *t)
     for (size_t i = 0; i < t->pages.count; i++)
         if (!t->pages.items[i].brought && t->pages.items[i].out)
             t->out.items[t->pages.items[i].out - 1].pages++;
-    for (size_t i = 0; i < t->kept.count; i++)
-        t->out.items[t->kept.items[i].out - 1].revisits++;
     for (size_t i = 0; i < t->out.count; i++) {
         const struct wb_transfer_out *out = &t->out.items[i];
-        if (out->pages + out->revisits == 0)
+        if (out->pages == 0)
             continue;
-        counts->waits[counts->wait_count++] = (struct wb_move_transfer_wait){out->node, out->pages, out->revisits};
+        counts->waits[counts->wait_count++] = (struct wb_move_transfer_wait){.node = out->node, .pages = out->pages};
         counts->waiting += out->pages;
     }
 }
@@ -262,9 +248,9 @@ static void describe(const struct wb_transfer *t, char *text, size_t room)
     WB_CHECK(counts->wait_count > 0);
     for (size_t i = 0; i < counts->wait_count && len < room; i++) {
         const struct wb_move_transfer_wait *wait = &counts->waits[i];
-        const char *what = wait->pages == 1 ? "page waits" : wait->pages ? "pages wait" : "revisits wait";
+        const char *what = wait->pages == 1 ? "page waits" : "pages wait";
         int n = snprintf(text + len, room - len, "%s%llu %s for node %u", i ? ", " : "",
-                         (unsigned long long)(wait->pages ? wait->pages : wait->revisits), what, wait->node);
+                         (unsigned long long)wait->pages, what, wait->node);
         len += n > 0 ? (size_t)n : 0;
     }
 }

@@ -1,43 +1,211 @@
 /*
- * transfer_pages.c - brings what waits to the read nodes, in bounded commits. All that concerns one page is in one
- * commit, in this order:
+ * transfer_pages.c - brings what waits to the read nodes, in bounded commits.
  *
- *   1 removals before which everything is forgotten
- *   2 captures and other removals, in the order of time
- *   3 how far the update nodes have forgotten its past
- *
- * So it does not matter whether a page was brought before: a capture that is there already is known, and a removal
- * that is older than the latest version does nothing.
+ * The catalog of the update nodes says what each page will be. So its bytes are copied first, and then the commit puts
+ * the page in the place of the one that readers have: versions get the places of their copies, and what was to come
+ * arrives in the epoch of the commit. It does not matter if that was done before: what readers have already stays as it
+ * is, in the epochs that it has.
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "move/move.h"
-#include "os/clock.h"
 #include "move/transfer.h"
+#include "os/clock.h"
 #include "pagefile/pagefile.h"
-
-#include <stdlib.h>
+#include "store/inside.h"
 
 enum { COMMIT_PAGES = WB_TRANSFER_COMMIT_PAGES, COMMIT_BYTES = 256 << 20, PROGRESS_PAGES = 64 };
+
+/* ---- what a page becomes ----------------------------------------------------------------------------------- */
+
+/* The version with this content and its bytes, however it is seen; or NULL. */
+static const struct wb_history_version *find_bytes(const struct wb_history *history, uint64_t content)
+{
+    for (size_t i = history->versions.count; i > 0; i--)
+        if (history->versions.items[i - 1].content == content && history->versions.items[i - 1].place.segment)
+            return &history->versions.items[i - 1];
+    return NULL;
+}
+
+/* The copy that was made of a content, or NULL. */
+static const struct wb_op *find_copy(const struct wb_op *ops, const uint32_t *order, size_t count, uint64_t content)
+{
+    for (size_t i = 0; i < count; i++)
+        if (ops[order[i]].kind == WB_OP_COPY && ops[order[i]].content == content)
+            return &ops[order[i]];
+    return NULL;
+}
+
+/* Gives the versions the places that their bytes have on the read nodes. Those without any go. */
+static void place_versions(struct wb_history *history, const struct wb_history *readers, const struct wb_op *ops,
+                           const uint32_t *order, size_t count)
+{
+    for (size_t i = history->versions.count; i > 0; i--) {
+        struct wb_history_version *version = &history->versions.items[i - 1];
+        const struct wb_history_version *there = find_bytes(readers, version->content);
+        const struct wb_op *copy = there ? NULL : find_copy(ops, order, count, version->content);
+        if (there) {
+            version->place = there->place;
+            version->stored_bytes = there->stored_bytes;
+        } else if (copy) {
+            version->place = copy->entry.place;
+            version->stored_bytes = copy->entry.stored_bytes;
+        } else if (version->ceased == 0) {
+            wb_history_drop(history, i - 1);
+        } else {
+            version->place = (struct wb_catalog_place){0}; /* saving the page removes it */
+        }
+    }
+}
+
+/* The same version, as readers have it; or NULL. */
+static const struct wb_history_version *
+find_same(const struct wb_history *history, const struct wb_history_version *version, const struct wb_history *readers)
+{
+    for (size_t i = readers->ghosts; i < readers->versions.count; i++) {
+        const struct wb_history_version *there = &readers->versions.items[i];
+        if (there->content == version->content && there->count == version->count &&
+            memcmp(readers->times.items + there->first, history->times.items + version->first,
+                   version->count * sizeof *history->times.items) == 0)
+            return there;
+    }
+    return NULL;
+}
+
+void wb_transfer_arrive(struct wb_history *history, const struct wb_history *readers, uint64_t epoch)
+{
+    for (size_t i = 0; i < history->versions.count; i++) {
+        struct wb_history_version *version = &history->versions.items[i];
+        const struct wb_history_version *there =
+            version->arrived == WB_HISTORY_COMING && !version->ghost ? find_same(history, version, readers) : NULL;
+        if (there) {
+            version->arrived = there->arrived;
+            memcpy(history->epochs.items + version->first, readers->epochs.items + there->first,
+                   version->count * sizeof *history->epochs.items);
+        }
+        if (there && there->ceased && version->ceased == WB_HISTORY_COMING)
+            version->ceased = there->ceased;
+        if (version->arrived == WB_HISTORY_COMING)
+            version->arrived = epoch;
+        if (version->ceased == WB_HISTORY_COMING)
+            version->ceased = epoch;
+    }
+    for (size_t i = 0; i < history->epochs.count; i++)
+        if (history->epochs.items[i] == WB_HISTORY_COMING)
+            history->epochs.items[i] = epoch;
+}
+
+/* Whether the record of the latest version says about its time and lifetime what the catalog says. */
+static bool is_as_stored(struct wb_pageview *view, const struct wb_op *ops, const uint32_t *order, size_t count)
+{
+    const struct wb_history_version *latest = wb_history_latest(&view->history);
+    const struct wb_op *copy = latest ? find_copy(ops, order, count, latest->content) : NULL;
+
+    return copy && wb_catalog_place_equal(&copy->entry.place, &latest->place) && !copy->differs &&
+           wb_history_last_ms(&view->history, latest) == copy->time_ms && view->lifetime == copy->entry.lifetime &&
+           view->lifetime_count == copy->entry.lifetime;
+}
+
+static uint64_t latest_content(struct wb_history *history)
+{
+    const struct wb_history_version *latest = wb_history_latest(history);
+
+    return latest ? latest->content : 0;
+}
+
+/* Puts the page of t->view in the place of the one in edit->view, which readers have. */
+static int replace_page(struct wb_transfer *t, struct wb_transfer_page *page, struct wb_repo_edit *edit,
+                        const uint32_t *order, size_t count)
+{
+    struct wb_repo_writer *writer = t->to->writer;
+    struct wb_history readers = edit->view.history, *history = &t->view.history;
+    uint64_t before = latest_content(&readers);
+    bool latest = wb_history_latest(history) != NULL;
+
+    WB_CHECK(wb_pageid_equal(t->view.id, edit->view.id));
+    place_versions(history, &readers, writer->ops.items, order, count);
+    if (latest && !wb_history_latest(history)) { /* its bytes are not there: the page stays as it is */
+        page->brought = page->partly = false;
+        return wb_repo_edit_save(edit, false, false, NULL);
+    }
+    wb_transfer_arrive(history, &readers, edit->moment.epoch);
+    edit->view.history = *history;
+    t->view.history = readers;
+    edit->view.site = t->view.site;
+    edit->view.lifetime = wb_history_latest(&edit->view.history) ? t->view.lifetime : 0;
+    edit->view.lifetime_count = wb_history_latest(&edit->view.history) ? t->view.lifetime_count : 0;
+    uint64_t after = latest_content(&edit->view.history);
+    edit->changed = true;
+    t->uncommitted.added += before == 0 && after != 0;
+    t->uncommitted.replaced += before != 0 && after != 0 && before != after;
+    bool touched = !is_as_stored(&edit->view, writer->ops.items, order, count);
+    return wb_repo_edit_save(edit, touched, false, &writer->sites.items[writer->ops.items[*order].site].delta);
+}
+
+/* Called by the commit for each page: order[0] to order[count - 1] are its copies, whose places are known now. */
+static int adopt(void *context, struct wb_repo_edit *edit, const uint32_t *order, size_t count)
+{
+    struct wb_transfer *t = context;
+    const struct wb_repo_writer *writer = t->to->writer;
+    const struct wb_op *op = &writer->ops.items[order[0]];
+    const struct wb_repo_site *site = &writer->sites.items[op->site];
+    struct wb_transfer_page *page = wb_transfer_find(t, op->id);
+    bool barred = false, unchanged = false;
+    int err = 0;
+
+    WB_CHECK(page != NULL);
+    if (t->attempt != writer->attempt) { /* what was done in vain does not count */
+        t->uncommitted = (struct wb_move_transfer_counts){0};
+        (void)wb_transfer_empty_end(t, WB_E_IO);
+        err = wb_transfer_empty_begin(t);
+    }
+    t->attempt = writer->attempt;
+    if (err == 0 && edit->summary.bars)
+        err = wb_repo_bar_holds(&edit->txn, op->id, wb_slice(site->name, site->len), &barred);
+    if (err == 0)
+        err = wb_pageview_load(&t->waiting, true, op->id, &t->view);
+    if (err == 0)
+        err = wb_transfer_is_unchanged(t, &unchanged);
+    if (err == 0)
+        err = wb_repo_edit_load(edit, op->id);
+    if (err < 0)
+        return err;
+    if (!unchanged) /* the next transfer brings what it is now */
+        page->brought = page->partly = false;
+    if (barred || !unchanged)
+        err = wb_repo_edit_save(edit, false, barred, NULL);
+    else
+        err = replace_page(t, page, edit, order, count);
+    return err < 0 ? err : wb_transfer_empty_page(t, page, &edit->view.history);
+}
 
 /* ---- commits --------------------------------------------------------------------------------------------- */
 
 static int commit(struct wb_transfer *t)
 {
     struct wb_store_commit_counts ignored = {0};
+    struct wb_repo_writer *writer = t->to->writer;
     int64_t began_ns = wb_clock_mono_ns();
-    int err = wb_store_commit(t->batch->read, &ignored);
 
-    WB_CHECK(t->counts.added + t->uncommitted.added >= t->counts.added);
+    WB_CHECK(t->uncommitted.added + t->uncommitted.replaced == 0);
+    if (writer->ops.count == 0)
+        return 0;
+    t->attempt = 0;
+    writer->adopt = adopt;
+    writer->adopt_context = t;
+    int err = wb_transfer_empty_begin(t);
+    if (err == 0)
+        err = wb_store_commit(t->batch->read, &ignored);
+    writer->adopt = NULL;
+    err = wb_transfer_empty_end(t, err);
     t->commit_ns += wb_clock_mono_ns() - began_ns;
-    if (err < 0)
-        return err;
-    t->counts.added += t->uncommitted.added;
-    t->counts.replaced += t->uncommitted.replaced;
+    if (err == 0) {
+        t->counts.added += t->uncommitted.added;
+        t->counts.replaced += t->uncommitted.replaced;
+        t->uncommitted_pages = t->uncommitted_bytes = 0;
+        wb_vec_clear(&t->fresh);
+    }
     t->uncommitted = (struct wb_move_transfer_counts){0};
-    t->uncommitted_pages = t->uncommitted_bytes = 0;
-    wb_vec_clear(&t->fresh);
-    return 0;
+    return err;
 }
 
 int wb_transfer_count(struct wb_transfer *t, struct wb_transfer_page *page, uint64_t bytes)
@@ -56,7 +224,7 @@ int wb_transfer_count(struct wb_transfer *t, struct wb_transfer_page *page, uint
     return err < 0 || t->pages_done % PROGRESS_PAGES ? err : wb_transfer_progress(t);
 }
 
-/* ---- pages with one capture and no events ------------------------------------------------------------------ */
+/* ---- copies ------------------------------------------------------------------------------------------------ */
 
 int wb_transfer_absorb(struct wb_transfer *t, int err)
 {
@@ -68,353 +236,177 @@ int wb_transfer_absorb(struct wb_transfer *t, int err)
     return 0;
 }
 
-int wb_transfer_bring_plain(struct wb_transfer *t, struct wb_transfer_page *waiting, const struct wb_page *page)
+/* Copies a record; the page is what it says. */
+static int copy_record(struct wb_transfer *t, const struct wb_page *page, uint64_t content, struct wb_buf *record)
 {
-    enum wb_store_outcome outcome;
-    int err = wb_transfer_refused(t, page->id, true, &waiting->out);
+    struct wb_repo_copy copy = {
+        .id = page->id, .site = wb_key_site(page->key), .body_bytes = page->body.len, .record = record};
+    int err = wb_repo_copy_add(t->to, &copy);
 
-    WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
-    if (err < 0 || waiting->out)
-        return err;
-    err = wb_store_put(t->batch->read, page, &outcome);
+    WB_CHECK(content != 0);
     if (err < 0)
         return err;
-    waiting->brought = true;
-    t->uncommitted.added += outcome == WB_STORE_PUT_NEW;
-    t->uncommitted.replaced += outcome == WB_STORE_PUT_VERSION;
-    return wb_transfer_count(t, waiting, page->body.len);
-}
-
-/* ---- the others ------------------------------------------------------------------------------------------------ */
-
-/* Everything that waits for one page. */
-struct involved_page {
-    struct wb_transfer *t;
-    struct wb_pageid id;
-    struct wb_batched_events events;
-    struct wb_buf sites; /* their names: pointed to by offset until all are there */
-    struct wb_store_timeline timeline;
-    struct wb_buf memory;       /* of the version that is being brought ... */
-    struct wb_buf event_memory; /* ... and of one that an event before it needs */
-    uint64_t bytes;
-    bool changed;    /* since the transfer began */
-    bool any_order;  /* nothing but versions: those that can be read may come first, and the others with a later one */
-    bool incomplete; /* some of them could not be read */
-};
-
-static int gather_event(void *context, const struct wb_catalog_event *event)
-{
-    struct involved_page *p = context;
-    struct wb_catalog_event copy = *event;
-
-    WB_CHECK(wb_pageid_equal(event->id, p->id));
-    if (event->kind == WB_CATALOG_EVENT_NAME)
-        return 0;
-    copy.site.ptr = NULL;
-    int err = wb_buf_append_slice(&p->sites, event->site);
-    return err < 0 ? err : wb_vec_push(&p->events, copy);
-}
-
-static int bring_removal(struct involved_page *p, const struct wb_catalog_event *event)
-{
-    struct wb_store *read = p->t->batch->read;
-    int64_t latest_ms;
-    int err = wb_store_time(read, p->id, &latest_ms);
-
-    WB_CHECK(event->kind == WB_CATALOG_EVENT_GONE || event->kind == WB_CATALOG_EVENT_FORGOTTEN);
-    if (err == 0 && latest_ms <= event->time_ms)
-        err = wb_store_remove(read, p->id, event->site, event->time_ms, false);
-    return err == WB_E_NOTFOUND ? 0 : err;
-}
-
-/* A content was seen again. If it is one that waits, it may come later than this: then its bytes are put. */
-static int bring_capture(struct involved_page *p, const struct wb_catalog_event *event)
-{
-    struct wb_pageview *view;
-    struct wb_page page;
-    int err = wb_repo_view(p->t->to, p->id, &view);
-
-    WB_CHECK(event->content != 0);
-    if (err < 0)
-        return err;
-    if (wb_history_find(&view->history, event->content) == NULL)
-        for (size_t i = 0; i < p->timeline.count; i++) {
-            int got = wb_store_get_version(p->t->batch->update, p->id, &p->timeline.versions[i], &page,
-                                           &p->event_memory);
-            if (got < 0)
-                return got;
-            if (got == 0 || wb_history_content(&page, p->t->to->content_seed) != event->content)
-                continue;
-            page.time_ms = event->time_ms;
-            return wb_store_put(p->t->batch->read, &page, NULL);
-        }
-    return wb_repo_put_content(p->t->to, event);
-}
-
-/* The events before a page of this time. */
-static int bring_events(struct involved_page *p, size_t *at_inout, int64_t before_ms)
-{
-    int err = 0;
-
-    WB_CHECK(*at_inout <= p->events.count);
-    for (; err == 0 && *at_inout < p->events.count; (*at_inout)++) {
-        const struct wb_catalog_event *event = &p->events.items[*at_inout];
-        if (!wb_batched_is_before(event, before_ms))
-            break;
-        if (event->kind == WB_CATALOG_EVENT_GONE)
-            err = bring_removal(p, event);
-        else if (wb_catalog_event_is_capture(event->kind))
-            err = bring_capture(p, event);
-    }
-    return err;
-}
-
-/* The captures of a version, and the events before each. */
-static int bring_version(struct involved_page *p, const struct wb_store_version *version, size_t *event_inout)
-{
-    struct wb_page page;
-    int got = wb_store_get_version(p->t->batch->update, p->id, version, &page, &p->memory), err = 0;
-
-    WB_CHECK(version->captures > 0);
-    p->changed = p->changed || got == 0; /* then it stays on the update nodes, and the next transfer brings it */
-    if (got == WB_E_DOWN && p->any_order) {
-        p->incomplete = true;
-        return 0;
-    }
-    if (got <= 0)
-        return got;
-    p->bytes += page.body.len;
-    for (size_t i = 0; i < version->captures && err == 0; i++) {
-        page.time_ms = p->timeline.times[version->first + i];
-        err = bring_events(p, event_inout, page.time_ms);
-        if (err == 0)
-            err = wb_store_put(p->t->batch->read, &page, NULL);
-    }
-    return err;
-}
-
-/* How far the update nodes have forgotten the past of the page. */
-static int bring_floor(struct involved_page *p)
-{
-    struct wb_pageview view = {0};
-    int err = wb_pageview_load(&p->t->waiting, true, p->id, &view);
-
-    WB_CHECK(p->t->waiting.kind == WB_CATALOG_TXN_HELD);
-    int64_t floor_ms = view.history.floor_ms;
-    if (err == 0 && floor_ms != INT64_MIN)
-        err = wb_repo_put_forgotten(p->t->to, p->id, floor_ms, WB_BATCHED_FORGOTTEN);
-    for (size_t i = 0; i < view.history.forgotten.count && err == 0; i++)
-        err = wb_repo_put_forgotten(p->t->to, p->id, floor_ms, view.history.forgotten.items[i]);
-    wb_pageview_release(&view);
-    return err;
-}
-
-static int bring_all(struct involved_page *p)
-{
-    size_t at = 0;
-    int err = 0;
-
-    WB_CHECK(p->t->waiting.kind == WB_CATALOG_TXN_HELD);
-    for (size_t i = 0; i < p->events.count && err == 0; i++)
-        if (p->events.items[i].kind == WB_CATALOG_EVENT_FORGOTTEN)
-            err = bring_removal(p, &p->events.items[i]);
-    for (size_t i = 0; i < p->timeline.count && err == 0; i++)
-        err = bring_version(p, &p->timeline.versions[i], &at);
-    if (err == 0)
-        err = bring_events(p, &at, INT64_MAX);
-    return err < 0 ? err : bring_floor(p);
-}
-
-/* What readers see of the page: the hash of its content, 0 if there is none. */
-static int seen_content(struct wb_transfer *t, struct wb_pageid id, uint64_t *content_out)
-{
-    struct wb_pageview *view;
-    int err = wb_repo_view(t->to, id, &view);
-
-    WB_CHECK(content_out != NULL);
-    if (err < 0)
-        return err;
-    const struct wb_history_version *latest = wb_history_latest(&view->history);
-    *content_out = latest ? latest->content : 0;
+    struct wb_op *op = &t->to->writer->ops.items[t->to->writer->ops.count - 1];
+    op->content = content;
+    op->time_ms = page->time_ms;
+    op->entry.lifetime = page->lifetime > UINT16_MAX ? UINT16_MAX : (uint16_t)page->lifetime;
     return 0;
 }
 
-/* Everything that waits for the page. */
-static int gather(struct involved_page *p, bool versions)
+int wb_transfer_bring_plain(struct wb_transfer *t, struct wb_transfer_page *waiting, const struct wb_page *page)
 {
-    struct wb_transfer *t = p->t;
-    int err = wb_catalog_event_of(&t->waiting, p->id, gather_event, p);
+    struct wb_buf record = WB_BUF_INIT;
+    int err = wb_transfer_refused(t, page->id, true, &waiting->out);
 
-    WB_CHECK(p->events.count == 0 || p->sites.len >= p->events.items[0].site.len);
-    for (size_t i = 0, at = 0; i < p->events.count; i++) {
-        p->events.items[i].site.ptr = wb_buf_slice(&p->sites).ptr + at;
-        at += p->events.items[i].site.len;
-    }
-    if (err == 0 && versions)
-        err = wb_store_timeline(t->batch->update, p->id, &p->timeline);
-    return err == WB_E_NOTFOUND ? 0 : err; /* taken down meanwhile */
-}
-
-/*
- * Whether the versions of a page may be brought in any order. It matters if there are events, because a removal that is
- * older than the latest version does nothing; if something was forgotten; and if readers know the page as gone, because
- * only the first version that comes then is kept apart from those before.
- */
-static int is_free_to_part(struct involved_page *p, const struct wb_pageview *waiting, bool *free_out)
-{
-    struct wb_pageview *view;
-    int err = wb_repo_view(p->t->to, p->id, &view);
-
-    WB_CHECK(wb_pageid_equal(waiting->id, p->id));
-    *free_out = err == 0 && p->events.count == 0 && waiting->history.floor_ms == INT64_MIN &&
-                (view->history.versions.count == 0 || wb_history_latest(&view->history));
-    return err;
-}
-
-/*
- * Whether the page can be brought now: *out is 0, or the number of the node that it waits for. Then those of its
- * versions that can be read are brought if the order does not matter, and otherwise none.
- */
-static int find_obstacle(struct involved_page *p, bool versions, uint8_t *out)
-{
-    struct wb_pageview view = {0};
-    int err = wb_transfer_refused(p->t, p->id, versions, out);
-
-    WB_CHECK(p->t->waiting.kind == WB_CATALOG_TXN_HELD);
-    if (err < 0 || *out || p->t->without.count == 0)
+    WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
+    /* Another content came later: it stays. */
+    if (err < 0 || waiting->out || wb_history_content(page, t->to->content_seed) != waiting->content)
         return err;
-    err = wb_pageview_load(&p->t->waiting, true, p->id, &view);
+    err = wb_page_encode(page, &record);
     if (err == 0)
-        err = wb_transfer_history_out(p->t, &view, out);
-    if (err == 0 && *out)
-        err = is_free_to_part(p, &view, &p->any_order);
-    wb_pageview_release(&view);
-    return err;
+        err = copy_record(t, page, waiting->content, &record);
+    wb_buf_release(&record);
+    if (err < 0)
+        return err;
+    waiting->brought = true;
+    return wb_transfer_count(t, waiting, page->body.len);
 }
 
-/* Brings the page, and counts what readers see of that. */
-static int bring_gathered(struct involved_page *p, struct wb_transfer_page *page)
+/* Copies the bytes of a version. */
+static int copy_version(struct wb_transfer *t, const struct wb_history_version *version, uint64_t *bytes_inout)
 {
-    struct wb_transfer *t = p->t;
-    uint64_t before = 0, after = 0;
-    int err = seen_content(t, p->id, &before);
+    struct wb_buf record = WB_BUF_INIT;
+    struct wb_page page;
+    int err = wb_repo_read_record(t->from, t->view.id, &version->place, &record);
 
-    WB_CHECK(!page->brought);
     if (err == 0)
-        err = bring_all(p);
-    if (err == WB_E_DOWN) /* half of it would be something that was never there */
-        return wb_writer_remember_failure(&t->to->writer->files, err);
-    page->brought = err == 0 && !p->changed && !p->incomplete;
-    err = wb_transfer_absorb(t, err);
-    if (err == 0)
-        err = seen_content(t, p->id, &after);
-    t->uncommitted.added += err == 0 && before == 0 && after != 0;
-    t->uncommitted.replaced += err == 0 && before != 0 && after != 0 && before != after;
-    return err < 0 ? err : wb_transfer_count(t, page, p->bytes);
-}
-
-static int bring_involved(struct wb_transfer *t, struct wb_transfer_page *page)
-{
-    struct involved_page p = {.t = t, .id = page->id};
-    int err = gather(&p, page->versions);
-
-    WB_CHECK(page->involved);
-    t->involved++;
-    if (err == 0)
-        err = find_obstacle(&p, page->versions, &page->out);
-    if (err == 0 && (page->out == 0 || p.any_order))
-        err = bring_gathered(&p, page);
-    wb_store_timeline_release(&p.timeline);
-    wb_vec_release(&p.events);
-    wb_buf_release(&p.sites);
-    wb_buf_release(&p.memory);
-    wb_buf_release(&p.event_memory);
-    return err;
-}
-
-/* ---- revisits that wait for their original ----------------------------------------------------------------------- */
-
-struct waiting_revisits WB_VEC_OF(struct wb_store_revisit);
-
-static int list_revisit(void *context, const struct wb_store_revisit *revisit, uint64_t site)
-{
-    WB_CHECK(context != NULL);
-    (void)site;
-    return wb_vec_push((struct waiting_revisits *)context, *revisit);
-}
-
-/* Looks for the name of its site, and for its URL. */
-struct revisit_names {
-    struct wb_store_revisit *revisit;
-    struct wb_buf site, url;
-};
-
-static int match_name(void *context, const struct wb_catalog_event *event)
-{
-    struct revisit_names *n = context;
-
-    WB_CHECK(wb_pageid_equal(event->id, n->revisit->id));
-    if (event->kind != WB_CATALOG_EVENT_NAME || event->time_ms != n->revisit->time_ms)
-        return 0;
-    wb_buf_clear(&n->site);
-    return wb_buf_append_slice(&n->site, event->site);
-}
-
-static int match_url(void *context, const struct wb_store_revisit *revisit, uint64_t site)
-{
-    struct revisit_names *n = context;
-
-    WB_CHECK(n->revisit != NULL);
-    (void)site;
-    if (!wb_pageid_equal(revisit->id, n->revisit->id) || revisit->time_ms != n->revisit->time_ms)
-        return 0;
-    wb_buf_clear(&n->url);
-    return wb_buf_append_slice(&n->url, revisit->url);
-}
-
-/* Stores it, or keeps it on the update nodes if the node that it needs cannot be used. */
-static int put_waiting_revisit(struct wb_transfer *t, const struct wb_store_revisit *revisit)
-{
-    struct wb_transfer_kept kept = {.id = revisit->id, .time_ms = revisit->time_ms};
-    int err = wb_transfer_refused(t, revisit->id, false, &kept.out);
-
-    WB_CHECK(t->batch->magic == WB_BATCHED_MAGIC);
-    if (err == 0 && kept.out)
-        return wb_vec_push(&t->kept, kept);
-    return err < 0 ? err : wb_store_put_revisit(t->batch->read, revisit, NULL);
-}
-
-static int bring_waiting_revisit(struct wb_transfer *t, struct wb_store_revisit *revisit)
-{
-    struct revisit_names names = {.revisit = revisit};
-    int err = wb_catalog_event_of(&t->waiting, revisit->id, match_name, &names);
-
-    WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
-    if (err == 0 && !wb_pageid_equal(revisit->id, revisit->original))
-        err = wb_catalog_revisit_waiting(&t->waiting, revisit->original, match_url, &names);
-    revisit->site = wb_buf_slice(&names.site);
-    revisit->url = wb_buf_slice(&names.url);
-    if (err == 0)
-        err = put_waiting_revisit(t, revisit);
-    wb_buf_release(&names.site);
-    wb_buf_release(&names.url);
-    return err;
-}
-
-static int bring_revisits(struct wb_transfer *t)
-{
-    struct waiting_revisits list = {0};
-    int err = wb_catalog_revisit_each(&t->waiting, list_revisit, &list);
-
-    WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
-    wb_vec_clear(&t->kept);
-    for (size_t i = 0; i < list.count && err == 0; i++) {
-        err = bring_waiting_revisit(t, &list.items[i]);
-        if (err == 0 && i % COMMIT_PAGES == COMMIT_PAGES - 1)
-            err = commit(t);
+        err = wb_pagefile_page(wb_buf_slice(&record), t->view.id, NULL, &page);
+    if (err == 0) {
+        *bytes_inout += page.body.len;
+        err = copy_record(t, &page, version->content, &record);
     }
-    wb_vec_release(&list);
+    wb_buf_release(&record);
     return err;
+}
+
+/* Lets the commit decide a page of which nothing is copied. */
+static int add_adoption(struct wb_transfer *t)
+{
+    struct wb_op op = {.kind = WB_OP_ADOPT, .id = t->view.id};
+    struct wb_slice site;
+    int err = wb_repo_base_site(t->from, t->view.site, &site);
+
+    WB_CHECK(t->view.history.versions.count > 0);
+    if (err == 0)
+        err = wb_repo_site_index(t->to->writer, site, &op.site);
+    return err < 0 ? err : wb_op_add(t->to, &op);
+}
+
+/* Whether the bytes of a version must be copied, and which node that has them cannot be used. */
+static int look_at_version(struct wb_transfer *t, const struct wb_history *readers, size_t i, bool *copy_out,
+                           uint8_t *out)
+{
+    const struct wb_history_version *versions = t->view.history.versions.items;
+
+    *out = 0;
+    *copy_out = wb_transfer_has_bytes(&versions[i].place) && !find_bytes(readers, versions[i].content);
+    for (size_t k = 0; k < i && *copy_out; k++) /* contents that return have one place */
+        *copy_out = !wb_catalog_place_equal(&versions[k].place, &versions[i].place);
+    return *copy_out && t->without.count ? wb_transfer_place_out(t, t->view.id, &versions[i].place, out) : 0;
+}
+
+/*
+ * Whether the page can be brought now: if not, page->out is the node that it waits for. Without its latest version it
+ * is not; without others it is, but then it goes on waiting, too.
+ */
+static int find_obstacle(struct wb_transfer *t, const struct wb_history *readers, struct wb_transfer_page *page,
+                         bool *wanted_out)
+{
+    bool needs = false, latest_out = !wb_history_latest(&t->view.history), copy;
+    uint8_t out;
+    int err = 0;
+
+    page->out = 0;
+    for (size_t i = 0; i < t->view.history.versions.count && err == 0; i++) {
+        err = look_at_version(t, readers, i, &copy, &out);
+        needs = needs || copy;
+        latest_out = latest_out || (out && t->view.history.versions.items[i].ceased == 0);
+        page->out = out ? out : page->out;
+    }
+    *wanted_out = err == 0 && (page->out == 0 || !latest_out);
+    if (err == 0 && *wanted_out) {
+        err = wb_transfer_refused(t, page->id, needs, &out);
+        *wanted_out = out == 0;
+        page->out = out ? out : page->out;
+    }
+    return err;
+}
+
+/* Copies what readers do not have of the page. */
+static int copy_page(struct wb_transfer *t, const struct wb_history *readers, uint64_t *bytes_inout)
+{
+    size_t copies = 0;
+    bool copy;
+    uint8_t out;
+    int err = 0;
+
+    for (size_t i = 0; i < t->view.history.versions.count && err == 0; i++) {
+        err = look_at_version(t, readers, i, &copy, &out);
+        if (err == 0 && copy && !out) {
+            err = copy_version(t, &t->view.history.versions.items[i], bytes_inout);
+            copies++;
+        }
+    }
+    return err < 0 || copies ? err : add_adoption(t);
+}
+
+/* Whether the page is still as it was when the transfer began. */
+static int still_waits(struct wb_transfer *t, bool *waits_out)
+{
+    struct wb_catalog_txn txn = {0};
+    int err = wb_catalog_txn_read(t->from->catalog, &txn);
+
+    if (err == 0)
+        err = wb_pageview_load(&txn, true, t->view.id, &t->other);
+    *waits_out = err == 0 && wb_transfer_is_same(&t->view, &t->other);
+    wb_catalog_txn_abort(&txn);
+    return err;
+}
+
+/* Brings a page that is not plain. */
+static int bring_page(struct wb_transfer *t, struct wb_transfer_page *page)
+{
+    struct wb_pageview *readers;
+    uint64_t bytes = 0;
+    size_t before = t->to->writer->ops.count;
+    bool wanted = false;
+    int err = wb_pageview_load(&t->waiting, true, page->id, &t->view);
+
+    page->partly = false;
+    if (err == 0)
+        err = wb_repo_view(t->to, page->id, &readers);
+    if (err == 0)
+        err = wb_history_copy(&readers->history, &t->other.history);
+    if (err == 0)
+        err = find_obstacle(t, &t->other.history, page, &wanted);
+    if (err < 0 || !wanted)
+        return err;
+    err = copy_page(t, &t->other.history, &bytes);
+    if (err == WB_E_CORRUPT || err == WB_E_NOTFOUND) { /* perhaps it was taken down, or replaced */
+        struct wb_error_copy why;
+        bool waits;
+        wb_error_save(err, &why);
+        err = still_waits(t, &waits);
+        if (err < 0 || !waits)
+            return err;
+        err = wb_error_restore(&why);
+    }
+    if (err == WB_E_DOWN || (err < 0 && t->to->writer->ops.count > before && err != WB_E_CORRUPT))
+        return wb_writer_remember_failure(&t->to->writer->files, err);
+    page->brought = err == 0 && page->out == 0;
+    page->partly = err == 0 && page->out != 0;
+    err = wb_transfer_absorb(t, err);
+    return err < 0 ? err : wb_transfer_count(t, page, bytes);
 }
 
 int wb_transfer_bring(struct wb_transfer *t)
@@ -424,15 +416,11 @@ int wb_transfer_bring(struct wb_transfer *t)
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     for (size_t i = 0; i < t->pages.count && !plain; i++)
-        plain = !t->pages.items[i].involved;
+        plain = t->pages.items[i].plain;
     if (plain)
         err = wb_transfer_bring_blocks(t);
     for (size_t i = 0; i < t->pages.count && err == 0; i++)
-        if (t->pages.items[i].involved && !t->pages.items[i].brought)
-            err = bring_involved(t, &t->pages.items[i]);
-    if (err == 0) /* after the pages, among which their originals may be */
-        err = commit(t);
-    if (err == 0 && t->revisits)
-        err = bring_revisits(t);
+        if (!t->pages.items[i].plain && !t->pages.items[i].brought)
+            err = bring_page(t, &t->pages.items[i]);
     return err < 0 ? err : commit(t);
 }

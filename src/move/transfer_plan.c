@@ -1,72 +1,66 @@
 /*
- * transfer_plan.c - the first steps of a transfer: lists the pages that wait, and finds out which of them readers have
- * already. Reads catalogs only. The list takes 64 bytes for each page that waits.
+ * transfer_plan.c - the first step of a transfer: lists the pages that wait. Reads the catalog of the update nodes
+ * only. The list takes 96 bytes for each page.
  */
-#include "base/bytes.h"
 #include "base/check.h"
-#include "base/codec.h"
-#include "base/hash.h"
-#include "os/clock.h"
 #include "move/transfer.h"
 
 #include <stdlib.h>
 
-enum {
-    PROGRESS_PAGES = 4096,
-    PART_PAGES = 2,   /* in a part of the list, if ids are spread evenly */
-    WORTH_A_WALK = 8, /* so many rows are passed in the time in which one is found */
-};
+enum { PART_PAGES = 2 }; /* in a part of the list, if ids are spread evenly */
 
 static int list_page(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
 {
     struct wb_transfer *t = context;
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
-    bool involved = entry->history || entry->floor_ms != INT64_MIN;
     struct wb_transfer_page page = {
         .id = id,
+        .place = entry->place,
         .content = entry->content,
         .time_ms = entry->time_ms,
         .site = entry->site,
         .body_bytes = entry->body_bytes,
         .stored_bytes = entry->stored_bytes,
-        .status = entry->status,
         .lifetime = entry->lifetime,
         .lifetime_count = entry->lifetime_count,
-        .slot = entry->place.slot,
-        .versions = true,
-        .involved = involved,
+        .plain = wb_transfer_has_bytes(&entry->place),
+        .known = !wb_transfer_has_bytes(&entry->place),
     };
     return wb_vec_push(&t->pages, page);
 }
 
-/* Events come in the order of ids; those of pages that have no version are put behind the others, and sorted later. */
-struct event_listing {
+/* Pasts come in the order of ids; those of pages without an entry are put behind the others, and sorted later. */
+struct past_listing {
     struct wb_transfer *t;
-    size_t with_versions; /* the number of pages that have versions */
+    struct wb_history history;
+    size_t entries, next; /* the number of pages that have entries, and the first one that was not passed */
 };
 
-static int list_event(void *context, const struct wb_catalog_event *event)
+/* The older versions say whether readers know the page, and whether more of it than the latest must be brought. */
+static int list_past(void *context, struct wb_pageid id, struct wb_slice bytes)
 {
-    struct event_listing *l = context;
+    struct past_listing *l = context;
     struct wb_transfer *t = l->t;
-    size_t low = 0, high = l->with_versions;
+    uint64_t ignored;
+    int err = wb_history_decode(bytes, &l->history, &ignored);
 
-    WB_CHECK(t->pages.count >= l->with_versions);
-    if (event->kind == WB_CATALOG_EVENT_NAME)
-        return 0;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (wb_pageid_compare(t->pages.items[middle].id, event->id) < 0)
-            low = middle + 1;
-        else
-            high = middle;
+    while (l->next < l->entries && wb_pageid_compare(t->pages.items[l->next].id, id) < 0)
+        l->next++;
+    bool has_entry = l->next < l->entries && wb_pageid_equal(t->pages.items[l->next].id, id);
+    if (err == 0 && !has_entry)
+        err = wb_vec_push(&t->pages, (struct wb_transfer_page){.id = id});
+    if (err < 0)
+        return err;
+    struct wb_transfer_page *page = &t->pages.items[has_entry ? l->next : t->pages.count - 1];
+    for (size_t i = 0; i < l->history.versions.count; i++) {
+        const struct wb_history_version *version = &l->history.versions.items[i];
+        if (version->ceased == 0) /* its entry has its place */
+            continue;
+        bool bytes_here = wb_transfer_has_bytes(&version->place);
+        page->known = page->known || !bytes_here;
+        page->plain = page->plain && (!bytes_here || wb_catalog_place_equal(&version->place, &page->place));
     }
-    struct wb_transfer_page *last = t->pages.count ? &t->pages.items[t->pages.count - 1] : NULL;
-    if (low < l->with_versions && wb_pageid_equal(t->pages.items[low].id, event->id))
-        t->pages.items[low].involved = true;
-    else if (t->pages.count == l->with_versions || !wb_pageid_equal(last->id, event->id))
-        return wb_vec_push(&t->pages, (struct wb_transfer_page){.id = event->id, .involved = true});
     return 0;
 }
 
@@ -77,156 +71,23 @@ static int compare_pages(const void *a, const void *b)
 
 int wb_transfer_list(struct wb_transfer *t)
 {
-    struct event_listing events = {.t = t};
+    struct past_listing pasts = {.t = t};
     int err = wb_vec_reserve(&t->pages, (size_t)wb_catalog_count(&t->waiting, WB_CATALOG_PAGES));
 
+    WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     if (err == 0)
         err = wb_catalog_entry_each(&t->waiting, list_page, t);
-
-    WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
-    events.with_versions = t->pages.count;
+    pasts.entries = t->pages.count;
     if (err == 0)
-        err = wb_catalog_event_each(&t->waiting, list_event, &events);
-    t->revisits = wb_catalog_count(&t->waiting, WB_CATALOG_REVISITS);
-    if (err == 0 && t->pages.count > events.with_versions)
+        err = wb_catalog_history_each(&t->waiting, (struct wb_pageid){0}, list_past, &pasts);
+    wb_history_release(&pasts.history);
+    if (err == 0 && t->pages.count > pasts.entries)
         qsort(t->pages.items, t->pages.count, sizeof *t->pages.items, compare_pages);
+    for (size_t i = 0; i < t->pages.count && err == 0; i++)
+        t->known += t->pages.items[i].known;
+    if (err == 0)
+        err = wb_site_names_add(&t->waiting, &t->sites);
     return err < 0 ? err : wb_transfer_divide(t);
-}
-
-static int list_site(void *context, struct wb_slice site, uint64_t pages)
-{
-    struct wb_transfer *t = context;
-    struct wb_transfer_site listed = {.hash = wb_hash64(site.ptr, site.len), .name = t->names.len, .len = site.len};
-    int err = wb_buf_append_slice(&t->names, site);
-    uint64_t as_name = listed.hash;
-    uint8_t digits[8];
-
-    /* Two kinds of keys are not the name of a site: catalog_sites.c. Either has the hash of a name, and can be a key.
-     */
-    if (wb_slice_equal(site, WB_SLICE_LIT("-")))
-        listed.hash = wb_hash64("", 0);
-    else if (site.len == 17 && site.ptr[0] == '#' &&
-             wb_hex_decode(wb_slice(site.ptr + 1, site.len - 1), digits, sizeof digits))
-        listed.hash = wb_get64_be(digits);
-    listed.named = listed.hash == as_name;
-    WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
-    (void)pages;
-    return err < 0 ? err : wb_vec_push(&t->sites, listed);
-}
-
-static int compare_sites(const void *a, const void *b)
-{
-    const struct wb_transfer_site *x = a, *y = b;
-
-    return x->hash < y->hash ? -1 : x->hash > y->hash;
-}
-
-int wb_transfer_list_sites(struct wb_transfer *t)
-{
-    int err = wb_catalog_site_each(&t->waiting, list_site, t);
-
-    WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
-    if (err == 0 && t->sites.count > 1)
-        qsort(t->sites.items, t->sites.count, sizeof *t->sites.items, compare_sites);
-    return err;
-}
-
-struct wb_transfer_site *wb_transfer_site(struct wb_transfer *t, uint64_t hash)
-{
-    struct wb_transfer_site key = {.hash = hash};
-
-    WB_CHECK(t->sites.items || t->sites.count == 0);
-    return t->sites.count ? bsearch(&key, t->sites.items, t->sites.count, sizeof key, compare_sites) : NULL;
-}
-
-struct wb_slice wb_transfer_site_name(const struct wb_transfer *t, const struct wb_transfer_site *site)
-{
-    WB_CHECK(site->name + site->len <= t->names.len);
-    return wb_slice(t->names.ptr + site->name, site->len);
-}
-
-/* ---- the intersection -------------------------------------------------------------------------------------- */
-
-/* An intersection under way. */
-struct intersecting {
-    struct wb_transfer *t;
-    bool gone; /* some pages on the read nodes are gone, but have a past */
-    int64_t now_ms;
-    size_t next; /* the page of the list that is compared next */
-};
-
-/* Judges a page of the list; entry is that of the read nodes, or NULL. */
-static void judge(struct intersecting *i, struct wb_transfer_page *page, const struct wb_catalog_entry *entry)
-{
-    WB_CHECK(!page->known);
-    page->known = entry != NULL;
-    i->t->known += page->known;
-    /* Clear cases only: neither times that cannot be, nor pages that are gone but have a past. */
-    page->certain = entry ? page->content != entry->content && page->time_ms > entry->time_ms &&
-                                !wb_store_time_is_ahead(entry->time_ms, i->now_ms) && page->time_ms > entry->floor_ms
-                          : !i->gone;
-}
-
-/* Looks up each of a few pages. */
-static int look_up_each(struct intersecting *i, struct wb_catalog_txn *txn)
-{
-    struct wb_catalog_entry entry;
-    int err = 0;
-
-    WB_CHECK(txn->kind == WB_CATALOG_TXN_HELD);
-    for (; i->next < i->t->pages.count && err == 0; i->next++) {
-        struct wb_transfer_page *page = &i->t->pages.items[i->next];
-        err = wb_catalog_entry_get(txn, page->id, &entry);
-        if (err == 0 || err == WB_E_NOTFOUND)
-            judge(i, page, err == 0 ? &entry : NULL);
-        err = err == WB_E_NOTFOUND ? 0 : err;
-        if (err == 0 && i->next % PROGRESS_PAGES == 0)
-            err = wb_transfer_progress(i->t);
-    }
-    return err;
-}
-
-/* A page of the read nodes: those of the list that come before it are not there. Both are in the order of ids. */
-static int meet(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
-{
-    struct intersecting *i = context;
-    struct wb_transfer *t = i->t;
-    int order = 1, err = 0;
-
-    WB_CHECK(i->next <= t->pages.count);
-    while (i->next < t->pages.count && (order = wb_pageid_compare(t->pages.items[i->next].id, id)) <= 0) {
-        judge(i, &t->pages.items[i->next], order == 0 ? entry : NULL);
-        if (i->next++ % PROGRESS_PAGES == 0)
-            err = wb_transfer_progress(t);
-        if (order == 0 || err < 0)
-            break;
-    }
-    return err < 0 ? err : i->next == t->pages.count; /* the rows behind the list do not matter */
-}
-
-int wb_transfer_intersect(struct wb_transfer *t)
-{
-    struct intersecting i = {.t = t, .now_ms = wb_clock_wall_ms()};
-    struct wb_catalog_summary summary = {0};
-    struct wb_catalog_txn txn = {0};
-    int err = wb_catalog_txn_read(t->to->catalog, &txn);
-
-    WB_CHECK(t->known == 0);
-    for (size_t k = 1; k < t->pages.count; k++)
-        WB_CHECK(compare_pages(&t->pages.items[k - 1], &t->pages.items[k]) < 0);
-    if (err == 0)
-        err = wb_catalog_summary_get(&txn, &summary);
-    t->read_revisits = summary.revisits;
-    i.gone = summary.gone > 0;
-    /* To pass a row takes less time than to find one. */
-    bool few = err == 0 && t->pages.count < wb_catalog_count(&txn, WB_CATALOG_PAGES) / WORTH_A_WALK;
-    if (err == 0)
-        err = few ? look_up_each(&i, &txn) : wb_catalog_entry_each(&txn, meet, &i);
-    err = err > 0 ? 0 : err;
-    for (; i.next < t->pages.count && err == 0; i.next++)
-        judge(&i, &t->pages.items[i.next], NULL);
-    wb_catalog_txn_abort(&txn);
-    return err;
 }
 
 /* ---- finding a page ---------------------------------------------------------------------------------------- */
@@ -243,6 +104,8 @@ int wb_transfer_divide(struct wb_transfer *t)
     size_t parts, part = 0;
 
     WB_CHECK(t->pages.count < UINT32_MAX);
+    for (size_t i = 1; i < t->pages.count; i++)
+        WB_CHECK(compare_pages(&t->pages.items[i - 1], &t->pages.items[i]) < 0);
     for (t->part_bits = 1; t->part_bits < 31 && (size_t)PART_PAGES << t->part_bits < t->pages.count;)
         t->part_bits++;
     parts = (size_t)1 << t->part_bits;

@@ -229,7 +229,8 @@ static int note_copy(struct wb_pagefile_edit *edit, struct wb_pageview *view, co
     struct wb_catalog_entry entry;
     if (wb_history_latest(&view->history)) {
         wb_pageview_entry(view, &entry);
-        err = wb_pagefile_edit_row_of(edit, &entry.place, view->id, &home);
+        if (entry.place.segment != WB_CATALOG_BASE_SEGMENT)
+            err = wb_pagefile_edit_row_of(edit, &entry.place, view->id, &home);
     }
     if (err == 0 && home == row) {
         note.kind = WB_HASH_NOTE_COPY;
@@ -327,6 +328,8 @@ int wb_hash_judge(struct wb_pagefile_edit *edit, uint32_t number, struct wb_page
     if (err < 0 || !wb_history_latest(&view->history))
         return err;
     wb_pageview_entry(view, entry_out);
+    if (entry_out->place.segment == WB_CATALOG_BASE_SEGMENT)
+        return 0;
     if (edit->rows[entry_out->place.segment].number == number && !edit->rows[number].split) {
         *there_out = true;
         return 0;

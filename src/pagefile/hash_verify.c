@@ -76,7 +76,7 @@ static int is_here(struct bucket_check *f, struct wb_pageid id, const struct wb_
     struct wb_catalog_segment row;
 
     *here_out = false;
-    if (place->segment == 0)
+    if (place->segment == 0 || place->segment == WB_CATALOG_BASE_SEGMENT)
         return 0;
     int err = wb_parts_row_of(&f->txn, &f->parts, place->segment, id, &row);
     *here_out = err == 0 && row.number == f->row.number;

@@ -2,6 +2,7 @@
  * inside.h - the inner door of store, for the room `move` alone: the engine behind the door of everybody (store.h).
  *
  *   repo.h         an open repository: reading, writing, commits, transactions
+ *   repo_base.h    update nodes go on from what the read nodes have
  *   repo_adopt.h   records and pages of another repository, as they are
  *   repo_block.h   whole blocks, as another repository has compressed them
  *
@@ -12,6 +13,7 @@
 
 #include "store/repo.h"
 #include "store/repo_adopt.h"
+#include "store/repo_base.h"
 #include "store/repo_block.h"
 #include "store/store_nodes.h"
 

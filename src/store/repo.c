@@ -86,7 +86,9 @@ struct wb_repo *wb_repo_of_writer(struct wb_store *store)
 static int write_first_rows(const char *dir, const struct wb_superblock *superblock, struct wb_catalog *catalog,
                             const struct wb_store_options *options)
 {
-    struct wb_catalog_summary summary = {.epoch = 1, .next_segment = 1, .history = options->history};
+    /* What waits on update nodes has not arrived. */
+    uint64_t epoch = options->first_node > 1 ? WB_HISTORY_COMING : 1;
+    struct wb_catalog_summary summary = {.epoch = epoch, .next_segment = 1, .history = options->history};
     struct wb_nodes_made made = {0};
     struct wb_catalog_txn txn;
     int err = wb_catalog_txn_write(catalog, &txn);
@@ -292,6 +294,7 @@ static void log_close(struct wb_store *store)
     wb_repo_writer_free(repo);
     wb_pagefile_release(&repo->files);
     wb_catalog_close(repo->catalog);
+    wb_site_names_release(&repo->sites);
     wb_nodes_release(&repo->nodes);
     wb_busy_release(&repo->busy);
     wb_free(repo->dir);

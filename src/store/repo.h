@@ -15,7 +15,7 @@
  *   repo_snapshot.c  seals and drops snapshots, sets the history policy
  *   repo_history.c   the past of a page for readers; forgetting what nobody keeps
  *   repo_revisit.c   revisits that wait for their original
- *   repo_event.c     what waits for a transfer beside pages (batch designs)
+ *   repo_base.c      the update nodes of a batch design go on from the read nodes
  *   repo_bar.c       bars: what was taken down and must not come back
  *   repo_recover.c   what a crash left behind
  *   repo_verify.c    reads and checks everything
@@ -34,6 +34,7 @@
 #include "pagefile/pagefile.h"
 #include "place/place.h"
 #include "store/organisation.h"
+#include "store/site_names.h"
 
 enum {
     WB_REPO_MAGIC = 0x57424c4f,
@@ -59,6 +60,8 @@ struct wb_repo {
     uint64_t bars;                /* ... there were this many bars */
     struct wb_pagefile files;     /* how the bytes of pages lie in files */
     struct wb_repo_writer *writer; /* NULL if the store was opened for reading */
+    struct wb_repo *base;         /* of update nodes: the read nodes, whose pages these go on from; otherwise NULL */
+    struct wb_site_names sites;   /* of update nodes: known sites, here and there (repo_base.c) */
 };
 
 /* Whether a store is one, and not a batch design, which has two of them. */
@@ -77,7 +80,7 @@ enum wb_op_kind {
     WB_OP_REMOVE,
     WB_OP_REMOVE_EVERYWHERE,
     WB_OP_REVISIT, /* waits for its original */
-    WB_OP_EVENT,   /* waits for a transfer */
+    WB_OP_ADOPT,   /* its page is decided like that of copies, but nothing is copied */
     WB_OP_COPY,    /* bytes that get a place; which page has them is decided later (repo_adopt.h) */
 };
 
@@ -90,7 +93,7 @@ static inline bool wb_op_has_bytes(enum wb_op_kind kind)
 /* Whether the op says to which site its page belongs. */
 static inline bool wb_op_knows_site(enum wb_op_kind kind)
 {
-    return kind != WB_OP_TOUCH && kind != WB_OP_EVENT;
+    return kind != WB_OP_TOUCH;
 }
 
 /* One thing that the writer was told to do. */
@@ -103,11 +106,9 @@ struct wb_op {
     int64_t time_ms;                 /* of a capture: when; of a removal: since when the page has been gone */
     uint64_t content;                /* of a put or capture (wb_history_content); of a touch: 0, or what was seen */
     uint64_t replaces;               /* of a put: a content of its time that it replaces, because it is longer; or 0 */
-    enum wb_catalog_event_kind event; /* of an event */
-    struct wb_buf record;             /* of a capture: see below */
-    struct wb_catalog_entry entry;    /* of a put; its place and stored_bytes are those of its record, in the commit */
+    struct wb_buf record;            /* of a capture: see below */
+    struct wb_catalog_entry entry;   /* of a put; its place and stored_bytes are those of its record, in the commit */
     bool has_lifetime;               /* entry.lifetime and lifetime_count are set: it comes from a put */
-    bool forgotten;                  /* of a touch: that content was forgotten, and others of its time came later */
     bool differs;                    /* of a put: what its record says about time and lifetime may not be true */
     bool has_payload_sha1;
     uint8_t payload_sha1[WB_SHA1_BYTES];
@@ -203,6 +204,10 @@ int wb_op_add(struct wb_repo *repo, const struct wb_op *op);
 
 /* Finds a site among those of the ops, or adds it. */
 int wb_repo_site_index(struct wb_repo_writer *writer, struct wb_slice site, uint32_t *index_out);
+
+/* Reads a version of a writer's view, committed or not. Its time and lifetime are those of the record. */
+int wb_repo_read_version(struct wb_repo *repo, struct wb_pageid id, const struct wb_history_version *version,
+                         struct wb_page *page_out, struct wb_buf *mem_out);
 
 /*
  * Compares a page that is to be put with the captures of its time (repo_rival.c). 1: one of them begins with this page,
@@ -408,6 +413,9 @@ int wb_disk_scan_blocks(struct wb_store *store, const struct wb_store_scan_optio
 int wb_disk_scan_next(struct wb_store_scan *scan, struct wb_page *page_out);
 int wb_disk_scan_parcel(struct wb_store_scan *scan, struct wb_store_parcel *parcel_out);
 int wb_disk_scan_position_compare(const struct wb_store_position *a, const struct wb_store_position *b);
+
+/* The place that a position names. */
+struct wb_catalog_place wb_disk_scan_place(const struct wb_store_position *position);
 void wb_disk_scan_tell(const struct wb_store_scan *scan, struct wb_store_position *position_out);
 int wb_disk_scan_holds(struct wb_store_scan *scan, struct wb_store_scan_holds *holds_out);
 int wb_disk_scan_check(struct wb_store *store, const struct wb_store_scan_options *options); /* scan_check.c */

@@ -28,7 +28,6 @@
 #include "pagefile/pagefile.h"
 #include "store/repo.h"
 #include "store/repo_ops.h"
-#include "store/repo_event.h"
 
 #include <stdlib.h>
 
@@ -43,6 +42,7 @@ struct log_commit {
     struct wb_store_commit_counts counts;
     uint32_t *order;         /* the ops, sorted by page id, then in the order in which they came */
     struct wb_append_sync sync; /* of their bytes */
+    bool page_changed;          /* the page whose ops are being applied */
     WB_VEC(uint32_t) puts;      /* of the page that is being changed */
     WB_VEC(struct wb_op *) to_store; /* captures that must become puts: the transaction is abandoned */
 };
@@ -103,7 +103,7 @@ static bool has_lost_its_content(struct wb_pageview *view, const struct wb_op *o
 /* Whether some version has its bytes at the place where this put was appended. */
 static bool is_used(const struct wb_pageview *view, const struct wb_op *op)
 {
-    WB_CHECK(op->kind == WB_OP_PUT);
+    WB_CHECK(op->put > 0);
     for (size_t i = view->history.versions.count; i > 0; i--)
         if (wb_catalog_place_equal(&view->history.versions.items[i - 1].place, &op->entry.place))
             return true;
@@ -121,10 +121,6 @@ static int apply_op(struct log_commit *c, struct wb_op *op, bool *touched, bool 
     WB_CHECK(wb_pageid_equal(view->id, op->id));
     WB_CHECK(c->edit.txn.kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(op->kind != WB_OP_PUT || op->put > 0);
-    if (op->kind >= WB_OP_REMOVE_EVERYWHERE && op->kind != WB_OP_REVISIT)
-        err = wb_repo_apply_event(&c->edit, op);
-    if (err < 0 || op->kind == WB_OP_EVENT)
-        return err;
     if (op->kind == WB_OP_PUT || op->kind == WB_OP_CAPTURE || op->kind == WB_OP_REVISIT)
         err = is_barred(c, op, &barred);
     if (err < 0)
@@ -149,7 +145,7 @@ static int apply_op(struct log_commit *c, struct wb_op *op, bool *touched, bool 
     if (err < 0)
         return err;
     count_outcome(c, op, outcome);
-    c->edit.changed = c->edit.changed || outcome <= WB_STORE_PUT_PAST;
+    c->page_changed = c->page_changed || outcome <= WB_STORE_PUT_PAST;
     bool as_stored = op->kind == WB_OP_PUT && op->entry.lifetime_count == op->entry.lifetime &&
                      outcome != WB_STORE_PUT_CAPTURE && !op->differs;
     *touched = *touched || !as_stored;
@@ -165,7 +161,7 @@ static int bury_unused(struct log_commit *c, const struct wb_op *op)
     WB_CHECK(c->to_store.count == 0);
     if (c->edit.repo->files.kind->places_at_commit) /* they are written only if they are needed */
         return 0;
-    if (op->kind != WB_OP_PUT || is_used(&c->edit.view, op))
+    if (!wb_op_has_bytes(op->kind) || is_used(&c->edit.view, op))
         return 0;
     int err = wb_pagefile_edit_row(&c->edit.files, op->entry.place.segment, &row);
     if (err == 0)
@@ -205,25 +201,12 @@ static int adopt_page(struct log_commit *c, const uint32_t *order, size_t count)
     int err = place_records(c, order, count);
 
     WB_CHECK(count > 0);
-    return err < 0 || !writer->adopt ? err : writer->adopt(writer->adopt_context, &c->edit, order, count);
-}
-
-/*
- * Stores the events of a page, if these are all that it has: 1. Its bucket stays as it is, so the page may be on a node
- * that is down. 0: there are other ops.
- */
-static int apply_events(struct log_commit *c, const uint32_t *order, size_t count)
-{
-    const struct wb_op *ops = c->edit.repo->writer->ops.items;
-    int err = 0;
-
-    WB_CHECK(count > 0);
-    for (size_t i = 0; i < count; i++)
-        if (ops[order[i]].kind != WB_OP_EVENT)
-            return 0;
+    if (err < 0 || !writer->adopt)
+        return err;
+    err = writer->adopt(writer->adopt_context, &c->edit, order, count);
     for (size_t i = 0; i < count && err == 0; i++)
-        err = wb_repo_apply_event(&c->edit, &ops[order[i]]);
-    return err < 0 ? err : 1;
+        err = bury_unused(c, &writer->ops.items[order[i]]);
+    return err;
 }
 
 /* Applies all ops of one page: order[0] to order[count - 1]. */
@@ -231,15 +214,13 @@ static int apply_page(struct log_commit *c, const uint32_t *order, size_t count)
 {
     struct wb_op *ops = c->edit.repo->writer->ops.items;
     struct wb_repo_site *sites = c->edit.repo->writer->sites.items;
-    bool touched = false, on_request = false;
+    bool touched = false, on_request = false, resolved = false;
 
     WB_CHECK(count > 0);
-    if (ops[order[0]].kind == WB_OP_COPY)
+    if (ops[order[0]].kind >= WB_OP_ADOPT)
         return adopt_page(c, order, count);
-    int err = apply_events(c, order, count);
-    if (err != 0)
-        return err < 0 ? err : 0;
-    err = wb_repo_edit_load(&c->edit, ops[order[0]].id);
+    c->page_changed = false;
+    int err = wb_repo_edit_load(&c->edit, ops[order[0]].id);
     if (err == 0)
         err = place_records(c, order, count);
     for (size_t i = 0; i < count && err == 0; i++)
@@ -247,13 +228,18 @@ static int apply_page(struct log_commit *c, const uint32_t *order, size_t count)
     if (c->to_store.count) /* the remaining pages are looked at only to find all such captures at once */
         return err;
     if (err == 0 && c->edit.summary.revisits)
-        err = wb_repo_resolve_revisits(&c->edit, order, count, &c->counts.captures, &touched);
+        err = wb_repo_resolve_revisits(&c->edit, order, count, &c->counts.captures, &resolved);
+    c->edit.changed = c->edit.changed || c->page_changed;
+    touched = touched || resolved;
     int64_t ignored = 0, *pages = &ignored;
     for (size_t i = 0; i < count; i++)
-        if (wb_op_knows_site(ops[order[i]].kind))
+        if (wb_op_knows_site(ops[order[i]].kind) || (c->edit.repo->base && pages == &ignored))
             pages = &sites[ops[order[i]].site].delta;
-    if (err == 0)
+    /* A page of the base that stays as it is does not wait here. */
+    bool waits = !c->edit.repo->base || c->edit.view.had_entry || c->edit.view.had_rows;
+    if (err == 0 && (waits || c->page_changed || resolved))
         err = wb_repo_edit_save(&c->edit, touched, on_request, pages);
+    c->edit.taken_down = c->edit.taken_down || on_request;
     for (size_t i = 0; i < count && err == 0; i++)
         err = bury_unused(c, &ops[order[i]]);
     WB_CHECK(ignored == 0);

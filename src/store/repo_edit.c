@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/clock.h"
-#include "store/repo.h"
+#include "store/repo_base.h"
 
 #include <stdlib.h>
 
@@ -35,11 +35,11 @@ int wb_repo_edit_begin(struct wb_repo *repo, struct wb_repo_edit *edit)
     if (err == 0)
         err = wb_catalog_summary_get(&edit->txn, &edit->summary);
     if (err == 0)
-        err = wb_epochs_held(&edit->txn, wb_clock_wall_ms(), &edit->held);
+        err = wb_repo_epochs_held(repo, &edit->txn, &edit->held);
     if (err < 0)
         return err;
     edit->moment = (struct wb_moment){
-        .epoch = edit->summary.epoch + 1,
+        .epoch = wb_history_next_epoch(edit->summary.epoch),
         .rule = {edit->summary.history, edit->held.items, edit->held.count, wb_clock_wall_ms()},
     };
     return wb_pagefile_edit_begin(&repo->files, &edit->txn, &edit->summary, &edit->files);
@@ -66,7 +66,7 @@ int wb_repo_edit_end(struct wb_repo_edit *edit)
 {
     int err = 0;
 
-    WB_CHECK(edit->moment.epoch == edit->summary.epoch + 1);
+    WB_CHECK(edit->moment.epoch == wb_history_next_epoch(edit->summary.epoch));
     WB_CHECK(edit->summary.epoch > 0);
     WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
     /* Older versions of a page that was taken down may be dead in any segment, and nothing remembers in which. */
@@ -108,7 +108,7 @@ static int gather_places_into(struct wb_pageview *view, struct wb_place_used **i
     for (size_t i = 0; i < versions; i++) {
         const struct wb_history_version *version = &view->history.versions.items[i];
         WB_CHECK(version->place.segment != WB_PAGEVIEW_PENDING_SEGMENT);
-        if (version->place.segment)
+        if (version->place.segment && version->place.segment != WB_CATALOG_BASE_SEGMENT)
             (*items)[n++] =
                 (struct wb_place_used){version->place, version->stored_bytes, version->arrived, version->ceased == 0};
     }
@@ -145,7 +145,8 @@ int wb_repo_edit_load(struct wb_repo_edit *edit, struct wb_pageid id)
     edit->summary.gone -= gone;
     edit->summary.pages -= latest != NULL;
     edit->summary.bytes_pages -= latest ? latest->body_bytes : 0;
-    return gather_places(&edit->view, &edit->before);
+    err = gather_places(&edit->view, &edit->before);
+    return err < 0 ? err : wb_repo_base_view(edit->repo, &edit->view);
 }
 
 /* A place that no version needs any more. */

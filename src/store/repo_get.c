@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/clock.h"
-#include "store/repo.h"
+#include "store/repo_base.h"
 
 /* ---- looking something up in the catalog ------------------------------------------------------- */
 
@@ -80,7 +80,7 @@ static int find_version(struct page_lookup *l, struct wb_pageview *view, struct 
     if (err == 0)
         err = wb_pageview_load(txn, summary.gone > 0, l->id, view);
     if (err == 0 && !state)
-        err = wb_epochs_held(txn, wb_clock_wall_ms(), held);
+        err = wb_repo_epochs_held(l->repo, txn, held);
     if (err < 0)
         return err;
     if (!state) { /* only what the policy or a snapshot keeps can be read */
@@ -223,7 +223,7 @@ int wb_repo_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_o
     struct wb_pageview *view;
     int err;
 
-    if (!wb_repo_has_ops(repo, id)) {
+    if (!wb_repo_has_ops(repo, id) && !repo->base) {
         err = wb_repo_find(repo, id, &(struct wb_store_when){.kind = WB_STORE_WHEN_LATEST}, &entry);
         *time_ms_out = entry.time_ms;
         return err;
@@ -261,6 +261,8 @@ int wb_repo_read_record(struct wb_repo *repo, struct wb_pageid id, const struct 
     struct place_lookup l = {.repo = repo, .id = id, .place = place, .record = record_out};
 
     WB_CHECK(place->segment > 0);
+    if (place->segment == WB_CATALOG_BASE_SEGMENT)
+        return wb_repo_base_record(repo, id, place, record_out);
     return read_again(repo, look_up_place, &l, &l.state);
 }
 
@@ -273,16 +275,39 @@ int wb_repo_read_entry(struct wb_repo *repo, struct wb_pageid id, const struct w
     return err < 0 ? err : wb_pagefile_page(wb_buf_slice(mem_out), id, entry, page_out);
 }
 
-/* The latest version of a page that this writer has changed but not committed. */
-static int get_changed(struct wb_repo *repo, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out)
+/* The version of a time. If nothing that waits is that old, it is one of the base, where snapshots may keep more. */
+static int get_of_time(struct wb_repo *repo, struct wb_pageview *view, const struct wb_store_when *when,
+                       struct wb_page *page_out, struct wb_buf *mem_out)
+{
+    const struct wb_history_version *version = wb_history_at(&view->history, when->time_ms);
+    bool old = version && view->history.times.items[version->first] <= when->time_ms;
+    bool waits = view->had_entry || view->had_rows || wb_repo_has_ops(repo, view->id);
+
+    WB_CHECK(repo->base != NULL);
+    int err = waits && old ? WB_E_NOTFOUND : wb_repo_get(&repo->base->store, view->id, when, page_out, mem_out);
+    if (err != WB_E_NOTFOUND)
+        return err;
+    if (!version || version->place.segment == 0)
+        return wb_store_not_found();
+    int64_t last_ms = wb_history_last_ms(&view->history, version);
+    err = wb_repo_read_version(repo, view->id, version, page_out, mem_out);
+    page_out->time_ms = err == 0 ? last_ms : 0;
+    return err;
+}
+
+/* The version of a page that this writer has changed but not committed, or that goes on from that of a base. */
+static int get_changed(struct wb_repo *repo, struct wb_pageid id, const struct wb_store_when *when,
+                       struct wb_page *page_out, struct wb_buf *mem_out)
 {
     struct wb_catalog_entry entry;
     struct wb_pageview *view;
     int err = wb_repo_view(repo, id, &view);
 
-    WB_CHECK(wb_repo_has_ops(repo, id));
+    WB_CHECK(wb_repo_has_ops(repo, id) || repo->base);
     if (err < 0)
         return err;
+    if (when->kind == WB_STORE_WHEN_TIME)
+        return get_of_time(repo, view, when, page_out, mem_out);
     if (!wb_history_latest(&view->history))
         return wb_store_not_found();
     wb_pageview_entry(view, &entry);
@@ -305,8 +330,10 @@ int wb_repo_get(struct wb_store *store, struct wb_pageid id, const struct wb_sto
     struct page_lookup l = {.repo = repo, .id = id, .when = when, .record = mem_out};
 
     WB_CHECK(when->kind <= WB_STORE_WHEN_CAPTURE);
-    if (when->kind == WB_STORE_WHEN_LATEST && wb_repo_has_ops(repo, id))
-        return get_changed(repo, id, page_out, mem_out);
+    bool changed = repo->base ? when->kind <= WB_STORE_WHEN_TIME
+                              : when->kind == WB_STORE_WHEN_LATEST && wb_repo_has_ops(repo, id);
+    if (changed)
+        return get_changed(repo, id, when, page_out, mem_out);
     int err = read_again(repo, look_up_page, &l, &l.state);
     return err < 0 ? err : wb_pagefile_page(wb_buf_slice(mem_out), id, &l.entry, page_out);
 }

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/clock.h"
-#include "store/repo.h"
+#include "store/repo_base.h"
 
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ static int read_past(void *context)
     if (err == 0)
         err = wb_pageview_load(&r->repo->reader, summary.gone > 0, r->id, &r->view);
     if (err == 0)
-        err = wb_epochs_held(&r->repo->reader, wb_clock_wall_ms(), &r->held);
+        err = wb_repo_epochs_held(r->repo, &r->repo->reader, &r->held);
     if (err < 0)
         return err;
     struct wb_history_rule rule = {summary.history, r->held.items, r->held.count, wb_clock_wall_ms()};
@@ -234,7 +234,7 @@ int wb_repo_count_readable(struct wb_repo *repo, struct wb_repo_readable *readab
     if (err == 0)
         err = wb_catalog_summary_get(&c.txn, &summary);
     if (err == 0)
-        err = wb_epochs_held(&c.txn, now_ms, &c.held);
+        err = wb_repo_epochs_held(repo, &c.txn, &c.held);
     if (err == 0) {
         readable_out->versions = summary.versions;
         readable_out->captures = summary.captures;
@@ -296,7 +296,7 @@ static int find_next(struct wb_repo *repo, struct forgetting *f)
     if (err == 0)
         err = wb_catalog_summary_get(&f->txn, &summary);
     if (err == 0)
-        err = wb_epochs_held(&f->txn, wb_clock_wall_ms(), &f->held);
+        err = wb_repo_epochs_held(repo, &f->txn, &f->held);
     if (err == 0) {
         f->rule = (struct wb_history_rule){summary.history, f->held.items, f->held.count, wb_clock_wall_ms()};
         err = wb_catalog_history_each(&f->txn, f->next, find_forgettable, f);

@@ -95,7 +95,6 @@ int wb_op_apply(const struct wb_op *op, struct wb_catalog_place place, const str
         .time_ms = op->time_ms,
         .content = op->content,
         .replaces = op->replaces,
-        .forgotten = op->forgotten,
         .has_bytes = op->kind == WB_OP_PUT || op->record.len,
         .place = place,
         .body_bytes = op->entry.body_bytes,

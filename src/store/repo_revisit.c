@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "store/repo.h"
-#include "store/repo_event.h"
 #include "store/repo_ops.h"
 
 static bool same_second(int64_t a_ms, int64_t b_ms)
@@ -34,11 +33,11 @@ static const struct wb_history_version *find_by_time(const struct wb_history *hi
         const struct wb_history_version *before =
             revisit->not_modified ? wb_history_at(history, revisit->time_ms) : NULL;
         bool earlier = before && history->times.items[before->first] <= revisit->time_ms;
-        return earlier && before->place.segment ? before : NULL;
+        return earlier && wb_history_has_bytes(before) ? before : NULL;
     }
     for (size_t i = history->versions.count; i > 0; i--) {
         const struct wb_history_version *version = &history->versions.items[i - 1];
-        for (size_t k = 0; k < version->count && version->place.segment && !version->replaced; k++)
+        for (size_t k = 0; k < version->count && wb_history_has_bytes(version); k++)
             if (same_second(history->times.items[version->first + k], revisit->original_ms))
                 return version;
     }
@@ -71,7 +70,7 @@ static int find_by_digest(struct wb_repo *repo, const struct wb_pageview *view, 
     *found_out = -1;
     for (size_t i = view->history.versions.count; i > 0 && *found_out < 0 && err == 0; i--) {
         const struct wb_history_version *version = &view->history.versions.items[i - 1];
-        if (version->place.segment == 0 || version->replaced)
+        if (!wb_history_has_bytes(version))
             continue;
         err = wb_repo_read_version(repo, view->id, version, &page, &memory);
         if (err == 0 && has_digest(revisit, page.sha1, page.has_payload_sha1 ? page.payload_sha1 : NULL))
@@ -236,33 +235,6 @@ static int find_original(struct wb_repo *repo, const struct wb_store_revisit *re
     if (err == 0 && found >= 0)
         *version_out = &(*view_out)->history.versions.items[found];
     return err;
-}
-
-int wb_repo_revisit_content(struct wb_repo *repo, const struct wb_store_revisit *revisit, uint64_t *content_out)
-{
-    const struct wb_history_version *version;
-    struct wb_pageview *view;
-    int err = find_original(repo, revisit, &version, &view);
-
-    WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
-    *content_out = err == 0 && version ? version->content : 0;
-    return err;
-}
-
-int wb_repo_wait_revisit(struct wb_repo *repo, const struct wb_store_revisit *revisit,
-                         enum wb_store_outcome *outcome_out)
-{
-    struct wb_op op = {.id = revisit->id, .time_ms = revisit->time_ms};
-    struct wb_pageview *view;
-    int err = wb_pagefile_check_usable(&repo->writer->files);
-
-    WB_CHECK(repo->writer->magic == WB_REPO_WRITER_MAGIC);
-    *outcome_out = WB_STORE_PUT_NEW;
-    if (err == 0)
-        err = wb_repo_view(repo, revisit->id, &view); /* which finds out whether anything waits */
-    if (err == 0)
-        err = wb_repo_site_index(repo->writer, revisit->site, &op.site);
-    return err < 0 ? err : put_waiting(repo, &op, revisit, outcome_out);
 }
 
 int wb_repo_put_revisit(struct wb_store *store, const struct wb_store_revisit *revisit,
@@ -438,7 +410,7 @@ static const struct wb_history_version *resolve(struct wb_repo_edit *edit, const
         return find_by_time(history, revisit);
     for (size_t i = history->versions.count; i > 0; i--) {
         const struct wb_history_version *version = &history->versions.items[i - 1];
-        if (version->place.segment && !version->replaced && was_brought(edit, version, revisit, order, count))
+        if (wb_history_has_bytes(version) && was_brought(edit, version, revisit, order, count))
             return version;
     }
     return NULL;

@@ -454,7 +454,8 @@ int wb_repo_verify(const char *dir, const struct wb_superblock *superblock, wb_s
     if (err == 0 && v.tallies)
         err = check_segments(&v);
     /* If a walk finds rows that a search does not find, the tree itself is damaged. */
-    if (err == 0 && v.sound && counts_out->problems == 0 && counts_out->pages != v.summary.pages && !v.kind->in_place)
+    if (err == 0 && v.sound && counts_out->problems == 0 && counts_out->pages + v.elsewhere != v.summary.pages &&
+        !v.kind->in_place)
         wb_repo_verify_report(&v, true, WB_CATALOG_NAME, 0,
                               "%llu pages are in the catalog, %llu can be found through it",
                               (unsigned long long)v.summary.pages, (unsigned long long)counts_out->pages);

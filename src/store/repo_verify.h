@@ -30,6 +30,7 @@ struct wb_repo_verifier {
     struct wb_repo_tally *tallies; /* by segment number */
     uint64_t pages, versions, captures, gone;                       /* counted in step 1 ... */
     uint64_t bytes_pages, site_pages, sites, revisits, bars;
+    uint64_t elsewhere; /* pages of update nodes whose latest version is on the read nodes */
     struct wb_pageview view;
     struct wb_block_reader *zstd;
     struct wb_buf record;

@@ -15,7 +15,7 @@
 #include "os/clock.h"
 #include "os/random.h"
 #include "store/repo.h"
-#include "store/repo_event.h"
+#include "store/repo_base.h"
 #include "store/repo_ops.h"
 
 /* ---- the index of pages and sites --------------------------------------------------------------- */
@@ -174,8 +174,8 @@ static int read_moment(void *context)
     WB_CHECK(repo->reader.kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(writer->magic == WB_REPO_WRITER_MAGIC);
     if (err == 0)
-        err = wb_epochs_held(&repo->reader, wb_clock_wall_ms(), &writer->held);
-    writer->moment.epoch = summary.epoch + 1;
+        err = wb_repo_epochs_held(repo, &repo->reader, &writer->held);
+    writer->moment.epoch = wb_history_next_epoch(summary.epoch);
     writer->moment.rule =
         (struct wb_history_rule){summary.history, writer->held.items, writer->held.count, wb_clock_wall_ms()};
     writer->any_gone = summary.gone > 0;
@@ -204,9 +204,9 @@ static int load_view(void *context)
     for (size_t i = 0; i < l->view->history.versions.count && err == 0; i++) {
         const struct wb_history_version *version = &l->view->history.versions.items[i];
         uint64_t newest = version->ceased > version->arrived ? version->ceased : version->arrived;
-        moment->epoch = moment->epoch > newest ? moment->epoch : newest + 1;
+        moment->epoch = moment->epoch > newest ? moment->epoch : wb_history_next_epoch(newest);
     }
-    return err;
+    return err < 0 ? err : wb_repo_base_view(l->repo, l->view);
 }
 
 static struct wb_catalog_place pending_place(size_t op)
@@ -349,7 +349,9 @@ static int forecast(struct wb_repo *repo, struct wb_op *op, const struct wb_page
     struct wb_history *history = &(*view_out)->history;
     /* A ghost may be gone by the time of the commit, and the bytes with it. */
     const struct wb_history_version *found = wb_history_find(history, op->content);
-    bool known = found && !found->ghost, pending = known && found->place.segment == WB_PAGEVIEW_PENDING_SEGMENT;
+    bool theirs = found && found->place.segment == WB_CATALOG_BASE_SEGMENT && found->ceased != 0;
+    bool known = found && !found->ghost && !theirs;
+    bool pending = known && found->place.segment == WB_PAGEVIEW_PENDING_SEGMENT;
     op->kind = WB_OP_PUT;
     err = wb_op_apply(op, place, &writer->moment, *view_out, outcome_out);
     bool forgotten = *outcome_out == WB_STORE_PUT_PAST && writer->moment.rule.policy.keep == WB_STORE_KEEP_NEWEST;
@@ -493,7 +495,15 @@ int wb_repo_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
         err = wb_repo_can_change(repo, view);
     if (err < 0)
         return err;
-    return wb_history_latest(&view->history) ? wb_op_add(repo, &op) : wb_store_not_found();
+    if (!wb_history_latest(&view->history))
+        return wb_store_not_found();
+    if (repo->base) { /* the page may come to be counted here */
+        struct wb_slice site;
+        err = wb_repo_base_site(repo, view->site, &site);
+        if (err == 0)
+            err = wb_repo_site_index(repo->writer, site, &op.site);
+    }
+    return err < 0 ? err : wb_op_add(repo, &op);
 }
 
 int wb_repo_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, int64_t time_ms, bool everywhere)

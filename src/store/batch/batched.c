@@ -67,20 +67,12 @@ static int drop_unfinished(const char *dir)
     return err;
 }
 
-/* The policy of the update part: it must keep whatever that of the read part may want. */
-static struct wb_store_history update_history(const struct wb_store_history *history)
-{
-    WB_CHECK(history->keep <= WB_STORE_KEEP_DURATION);
-    return (struct wb_store_history){.keep = history->keep == WB_STORE_KEEP_NEWEST ? WB_STORE_KEEP_NEWEST
-                                                                                   : WB_STORE_KEEP_ALL};
-}
-
 /* It has the id of the repository, to which it belongs: so equal contents have equal hashes in both parts. */
 static int create_update(const char *dir, const struct wb_superblock *superblock,
                          const struct wb_store_options *options)
 {
     struct wb_superblock part = *superblock;
-    struct wb_store_options there = {.history = update_history(&options->history),
+    struct wb_store_options there = {.history = options->history,
                                      .nodes = options->update_nodes,
                                      .first_node = WB_BATCHED_FIRST_NODE};
     char *path = wb_path_join(dir, WB_BATCHED_UPDATE_DIR);
@@ -128,8 +120,10 @@ int wb_batched_open_update(struct wb_batched *batch)
         return 0;
     path = wb_path_join(batch->dir, WB_BATCHED_UPDATE_DIR);
     err = path ? wb_store_open(path, batch->store.mode, &batch->update) : WB_E_NOMEM;
-    if (err == 0)
+    if (err == 0) {
         wb_batched_update_log(batch)->nodes.first = WB_BATCHED_FIRST_NODE;
+        wb_batched_update_log(batch)->base = wb_batched_read_log(batch);
+    }
     wb_free(path);
     return err;
 }
@@ -141,7 +135,6 @@ static void batch_close(struct wb_store *store)
     WB_CHECK(batch->magic == WB_BATCHED_MAGIC);
     wb_store_close(batch->update);
     wb_store_close(batch->read);
-    wb_batched_outlook_release(&batch->outlook);
     wb_free(batch->dir);
     wb_store_release(store);
     batch->magic = 0;
@@ -198,34 +191,6 @@ void wb_batched_pass_update(void *context, const struct wb_store_finding *findin
     p->found(p->context, &prefixed);
 }
 
-static int take_event(void *context, const struct wb_catalog_event *event)
-{
-    WB_CHECK(event->kind >= WB_CATALOG_EVENT_FORGOTTEN);
-    (void)context;
-    return 0;
-}
-
-/* Reads the rows of table events, which the verification of a part does not know. */
-static int verify_events(const char *dir, struct wb_batched_found *prefixed, struct wb_store_verify_counts *counts)
-{
-    struct wb_catalog *catalog = NULL;
-    struct wb_catalog_txn txn = {0};
-    int err = wb_catalog_open(dir, WB_TREE_READ, &catalog);
-
-    WB_CHECK(counts != NULL);
-    if (err == 0)
-        err = wb_catalog_txn_read(catalog, &txn);
-    if (err == 0)
-        err = wb_catalog_event_each(&txn, take_event, NULL);
-    if (err == WB_E_CORRUPT && counts->problems == 0) { /* otherwise it was reported already */
-        counts->problems++;
-        wb_batched_pass_update(prefixed, &(struct wb_store_finding){true, WB_CATALOG_NAME, 0, wb_error_message()});
-    }
-    wb_catalog_txn_abort(&txn);
-    wb_catalog_close(catalog);
-    return err == WB_E_CORRUPT ? 0 : err;
-}
-
 static int batch_verify(const char *dir, const struct wb_superblock *superblock, wb_store_found found,
                         void *found_context, wb_store_progress progress, void *progress_context,
                         struct wb_store_verify_counts *counts_out)
@@ -245,8 +210,6 @@ static int batch_verify(const char *dir, const struct wb_superblock *superblock,
         there.problems++;
         wb_batched_pass_update(&prefixed, &(struct wb_store_finding){true, WB_SUPERBLOCK_NAME, 0, wb_error_message()});
         err = 0;
-    } else if (err == 0 && there.problems == 0) {
-        err = verify_events(path, &prefixed, &there);
     }
     counts_out->problems += there.problems;
     counts_out->notes += there.notes;
@@ -310,17 +273,12 @@ static int batch_history(struct wb_store *store, struct wb_store_history *histor
 static int batch_set_history(struct wb_store *store, const struct wb_store_history *history)
 {
     struct wb_batched *batch = wb_batched_of(store);
-    struct wb_store_history there = update_history(history);
-    bool newest = history->keep == WB_STORE_KEEP_NEWEST;
     struct wb_store_commit_counts ignored = {0};
     int err = wb_batched_commit(store, &ignored);
 
-    /* At any moment, the update part keeps at least what the read part may want. */
-    if (err == 0 && !newest)
-        err = wb_store_set_history(batch->update, &there);
     if (err == 0)
-        err = wb_store_set_history(batch->read, history);
-    return err < 0 || !newest ? err : wb_store_set_history(batch->update, &there);
+        err = wb_store_set_history(batch->update, history);
+    return err < 0 ? err : wb_store_set_history(batch->read, history);
 }
 
 static int batch_get_many(struct wb_store *store, const struct wb_pageid *ids, size_t count,
@@ -336,48 +294,10 @@ static int batch_position_compare(const struct wb_store_position *a, const struc
 
 /* ---- the repository as a whole ------------------------------------------------------------------------------- */
 
-struct waiting_count {
-    struct wb_catalog_txn txn;
-    struct wb_pageid last; /* the page that was counted last */
-    bool any;
-    uint64_t pages;
-};
-
-/* Pages that have events only. */
-static int count_event(void *context, const struct wb_catalog_event *event)
-{
-    struct waiting_count *c = context;
-    struct wb_catalog_entry entry;
-
-    WB_CHECK(c->txn.kind >= WB_CATALOG_TXN_AWAKE);
-    if (event->kind == WB_CATALOG_EVENT_NAME || (c->any && wb_pageid_equal(c->last, event->id)))
-        return 0;
-    c->any = true;
-    c->last = event->id;
-    int err = wb_catalog_entry_get(&c->txn, event->id, &entry);
-    c->pages += err == WB_E_NOTFOUND;
-    return err == WB_E_NOTFOUND ? 0 : err;
-}
-
-int wb_batched_count_waiting(struct wb_repo *update, uint64_t *pages_out)
-{
-    struct waiting_count c = {0};
-    struct wb_catalog_summary summary = {0};
-    int err = wb_catalog_txn_read(update->catalog, &c.txn);
-
-    WB_CHECK(update->magic == WB_REPO_MAGIC);
-    if (err == 0)
-        err = wb_catalog_summary_get(&c.txn, &summary);
-    if (err == 0)
-        err = wb_catalog_event_each(&c.txn, count_event, &c);
-    wb_catalog_txn_abort(&c.txn);
-    *pages_out = summary.pages + c.pages;
-    return err;
-}
-
 static int batch_stat(struct wb_store *store, struct wb_store_stat *stat_out)
 {
     struct wb_batched *batch = wb_batched_of(store);
+    struct wb_catalog_summary waiting = {0};
     struct wb_store_stat there;
     uint64_t outside = 0;
     int err = wb_batched_open_update(batch);
@@ -387,13 +307,14 @@ static int batch_stat(struct wb_store *store, struct wb_store_stat *stat_out)
     if (err == 0)
         err = wb_store_stat(batch->update, &there);
     if (err == 0)
-        err = wb_batched_count_waiting(wb_batched_update_log(batch), &stat_out->pages_waiting);
+        err = wb_repo_summary(wb_batched_update_log(batch), &waiting);
     if (err == 0)
         err = wb_batched_outside_bytes(batch, &outside);
     if (err < 0)
         return err;
     WB_CHECK(batch->superblock.design.batch);
     stat_out->design = batch->superblock.design;
+    stat_out->pages_waiting = waiting.pages + waiting.gone;
     stat_out->nodes += there.nodes;
     stat_out->revisits += there.revisits;
     stat_out->files += there.files;

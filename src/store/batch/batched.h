@@ -11,7 +11,6 @@
  *   REPO/transfer.gate          locks: who is reading, and whether a transfer wants to begin (batched_gate.c)
  *
  *   batched.c          creating, opening, closing, verifying; calls that are passed on
- *   batched_outlook.c  what a page will be after the next transfer
  *   batched_write.c    puts, touches, removals, revisits, takedowns, commit
  *   batched_read.c     reading: single pages, scans
  *   batched_nodes.c    the nodes of both parts
@@ -24,7 +23,7 @@
 #ifndef WB_STORE_BATCHED_H
 #define WB_STORE_BATCHED_H
 
-#include "store/repo_event.h"
+#include "store/repo.h"
 
 #define WB_BATCHED_GATE_NAME "transfer.gate"
 
@@ -37,36 +36,6 @@ struct wb_batched_found {
 };
 void wb_batched_pass_update(void *context, const struct wb_store_finding *finding);
 
-/* ---- what will be (batched_outlook.c) -------------------------------------------------------------------- */
-
-struct wb_batched_events WB_VEC_OF(struct wb_catalog_event);
-
-/* Whether the event comes before a page of this time that waits. */
-static inline bool wb_batched_is_before(const struct wb_catalog_event *event, int64_t time_ms)
-{
-    return event->time_ms < time_ms || (event->time_ms == time_ms && event->kind <= WB_CATALOG_EVENT_CAPTURE);
-}
-
-/*
- * A page as it will be after a transfer: what is on the read nodes, and then what waits. The places in its
- * history are not real: `segment` is one of the two below and says who has the bytes, and equal contents have equal
- * places.
- */
-enum { WB_BATCHED_READ_SEGMENT = 1, WB_BATCHED_UPDATE_SEGMENT = 2 };
-
-/* Stands for contents that were forgotten. That a page has this hash by chance is as likely as any other one. */
-enum { WB_BATCHED_FORGOTTEN = 1 };
-
-struct wb_batched_outlook {
-    struct wb_history history;
-    struct wb_batched_events events;  /* their sites are not filled in */
-    bool waits;                       /* the update nodes have a version or an event of it */
-    uint64_t update_content;          /* of the latest version on the update nodes; 0: there is none */
-    uint64_t epoch;                   /* what the history takes for the next one */
-    struct wb_history_rule rule;      /* of the read nodes */
-    struct wb_history *waiting;       /* while it is computed: what is on the update nodes */
-};
-
 /* An open repository of a batch design. */
 struct wb_batched {
     struct wb_store store; /* must be the first member */
@@ -74,9 +43,7 @@ struct wb_batched {
     char *dir;
     struct wb_superblock superblock;
     struct wb_store *read;
-    struct wb_store *update;                /* of a reader: NULL until it is needed */
-    struct wb_store_commit_counts forecast; /* what readers will see of what was put since the last commit */
-    struct wb_batched_outlook outlook;      /* of the page that is being looked at */
+    struct wb_store *update; /* of a reader: NULL until it is needed */
 };
 
 /* Whether the store is of a batch design. */
@@ -87,27 +54,6 @@ struct wb_batched *wb_batched_of(struct wb_store *store);
 struct wb_repo *wb_batched_read_log(struct wb_batched *batch);
 struct wb_repo *wb_batched_update_log(struct wb_batched *batch);
 int wb_batched_open_update(struct wb_batched *batch);
-
-/* Fills batch->outlook. Only for writers. */
-int wb_batched_outlook(struct wb_batched *batch, struct wb_pageid id);
-void wb_batched_outlook_release(struct wb_batched_outlook *outlook);
-
-/* A capture for the outlook. */
-struct wb_batched_capture {
-    int64_t time_ms;
-    uint64_t content, replaces; /* as in struct wb_history_capture */
-    uint32_t segment;           /* who has its bytes; 0: nobody */
-    bool forgotten;             /* as in struct wb_history_capture */
-    uint64_t body_bytes;
-    uint16_t status;
-};
-
-/* Adds a capture to the outlook; segment says who has its bytes, 0: nobody. */
-int wb_batched_outlook_add(struct wb_batched_outlook *outlook, int64_t time_ms, uint64_t content, uint32_t segment,
-                           enum wb_store_outcome *outcome_out);
-
-/* The same for a page that is to wait on the update nodes. */
-int wb_batched_outlook_put(struct wb_batched *batch, const struct wb_page *page, enum wb_store_outcome *outcome_out);
 
 /* ---- writing (batched_write.c) ----------------------------------------------------------------------------- */
 
@@ -184,8 +130,5 @@ int wb_batched_gate_shut(const char *dir, struct wb_batched_gate *gate_out);
 /* Then: waits until all scans have ended. Asks progress, which may be NULL, whether to go on: WB_E_STOPPED if not. */
 int wb_batched_gate_clear(struct wb_batched_gate *gate, wb_store_progress progress, void *context);
 void wb_batched_gate_leave(struct wb_batched_gate *gate);
-
-/* The number of pages that wait. */
-int wb_batched_count_waiting(struct wb_repo *update, uint64_t *pages_out);
 
 #endif

@@ -8,96 +8,27 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "store/batch/batched.h"
+#include "store/repo_base.h"
 
 /* ---- single pages ------------------------------------------------------------------------------------------ */
 
-/* The newest capture at or before a time; INT64_MIN if there is none. */
-static int64_t newest_until(const struct wb_history *history, int64_t time_ms)
+/* Who knows single pages: for a writer, the update nodes, which go on from what the read nodes have (repo_base.c). */
+static struct wb_store *knows_pages(struct wb_store *store)
 {
-    int64_t newest = INT64_MIN;
+    struct wb_batched *batch = wb_batched_of(store);
 
-    WB_CHECK(history->ghosts <= history->versions.count);
-    for (size_t i = 0; i < history->times.count; i++)
-        if (history->times.items[i] <= time_ms && history->times.items[i] > newest)
-            newest = history->times.items[i];
-    return newest;
-}
-
-/* Which of the two parts has the version of a time that a writer means. */
-static int part_of_time(struct wb_batched *batch, struct wb_pageid id, int64_t time_ms, struct wb_store **part_out)
-{
-    struct wb_pageview *here, *there;
-    int err = wb_repo_view(wb_batched_read_log(batch), id, &here);
-
-    if (err == 0)
-        err = wb_repo_view(wb_batched_update_log(batch), id, &there);
-    if (err < 0)
-        return err;
-    WB_CHECK(here != there);
-    bool only_there = here->history.versions.count == 0 && there->history.versions.count > 0;
-    bool newer = newest_until(&there->history, time_ms) > newest_until(&here->history, time_ms);
-    *part_out = only_there || newer ? batch->update : batch->read;
-    return 0;
-}
-
-/* Reads a content of a page from one part, where it may be the latest version or not: 1, 0 if it is not there. */
-static int get_content(struct wb_store *part, struct wb_pageid id, uint64_t content, bool latest_only,
-                       struct wb_page *page_out, struct wb_buf *mem_out)
-{
-    struct wb_pageview *view;
-    int err = wb_repo_view(wb_repo_of(part), id, &view);
-
-    WB_CHECK(content != 0);
-    if (err < 0)
-        return err;
-    const struct wb_history_version *latest = wb_history_latest(&view->history);
-    if (latest && latest->content == content) {
-        err = wb_store_get(part, id, page_out, mem_out);
-        return err < 0 ? err : 1;
-    }
-    const struct wb_history_version *found = latest_only ? NULL : wb_history_find(&view->history, content);
-    if (!found)
-        return 0;
-    err = wb_repo_read_version(wb_repo_of(part), id, found, page_out, mem_out);
-    return err < 0 ? err : 1;
-}
-
-/* The latest version will be one of a content that either part has, perhaps as an older version. */
-static int get_latest(struct wb_batched *batch, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out)
-{
-    struct wb_store *parts[] = {batch->update, batch->read};
-    int err = wb_batched_outlook(batch, id), got = 0;
-
-    WB_CHECK(batch->store.mode == WB_STORE_WRITE);
-    if (err < 0)
-        return err;
-    const struct wb_history_version *latest = wb_history_latest(&batch->outlook.history);
-    if (!latest)
-        return wb_store_not_found();
-    int64_t time_ms = wb_history_last_ms(&batch->outlook.history, latest);
-    uint64_t content = latest->content;
-    for (size_t i = 0; i < 4 && got == 0; i++)
-        got = get_content(parts[i % 2], id, content, i < 2, page_out, mem_out);
-    if (got > 0)
-        page_out->time_ms = time_ms;
-    return got < 0 ? got : got == 0 ? wb_store_not_found() : 0;
+    return store->mode == WB_STORE_WRITE ? batch->update : batch->read;
 }
 
 int wb_batched_get(struct wb_store *store, struct wb_pageid id, const struct wb_store_when *when,
                    struct wb_page *page_out, struct wb_buf *mem_out)
 {
     struct wb_batched *batch = wb_batched_of(store);
-    struct wb_store *part = batch->read;
 
     WB_CHECK(when->kind <= WB_STORE_WHEN_CAPTURE);
-    if (store->mode == WB_STORE_WRITE && when->kind == WB_STORE_WHEN_LATEST)
-        return get_latest(batch, id, page_out, mem_out);
-    if (store->mode == WB_STORE_WRITE && when->kind == WB_STORE_WHEN_TIME) {
-        int err = part_of_time(batch, id, when->time_ms, &part);
-        if (err < 0)
-            return err;
-    }
-    int err = wb_store_get_when(part, id, when, page_out, mem_out);
+    if (when->kind <= WB_STORE_WHEN_TIME)
+        return wb_store_get_when(knows_pages(store), id, when, page_out, mem_out);
+    int err = wb_store_get_when(batch->read, id, when, page_out, mem_out);
     if (err == WB_E_NOTFOUND && store->mode == WB_STORE_WRITE && when->kind == WB_STORE_WHEN_CAPTURE)
         err = wb_store_get_when(batch->update, id, when, page_out, mem_out); /* as the timeline */
     return err;
@@ -105,19 +36,8 @@ int wb_batched_get(struct wb_store *store, struct wb_pageid id, const struct wb_
 
 int wb_batched_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out)
 {
-    struct wb_batched *batch = wb_batched_of(store);
-
     WB_CHECK(time_ms_out != NULL);
-    if (store->mode == WB_STORE_READ)
-        return wb_store_time(batch->read, id, time_ms_out);
-    int err = wb_batched_outlook(batch, id);
-    if (err < 0)
-        return err;
-    const struct wb_history_version *latest = wb_history_latest(&batch->outlook.history);
-    if (!latest)
-        return wb_store_not_found();
-    *time_ms_out = wb_history_last_ms(&batch->outlook.history, latest);
-    return 0;
+    return wb_store_time(knows_pages(store), id, time_ms_out);
 }
 
 int wb_batched_timeline(struct wb_store *store, struct wb_pageid id, uint64_t epoch,
@@ -139,7 +59,7 @@ int wb_batched_list_site(struct wb_store *store, struct wb_slice site, struct wb
 {
     struct wb_batched *batch = wb_batched_of(store);
     size_t waiting = 0, here = 0;
-    struct wb_pageview *view;
+    bool waits;
 
     WB_CHECK(*count_out == 0);
     if (store->mode == WB_STORE_READ)
@@ -149,8 +69,8 @@ int wb_batched_list_site(struct wb_store *store, struct wb_slice site, struct wb
         err = wb_store_list_site(batch->read, site, ids_out + waiting, max - waiting, &here);
     *count_out = waiting;
     for (size_t i = waiting; i < waiting + here && err == 0; i++) { /* each page once */
-        err = wb_repo_view(wb_batched_update_log(batch), ids_out[i], &view);
-        if (err == 0 && view->history.versions.count == 0)
+        err = wb_repo_base_waits(wb_batched_update_log(batch), ids_out[i], &waits);
+        if (err == 0 && !waits)
             ids_out[(*count_out)++] = ids_out[i];
     }
     return err;
@@ -158,25 +78,19 @@ int wb_batched_list_site(struct wb_store *store, struct wb_slice site, struct wb
 
 int wb_batched_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out)
 {
-    struct wb_batched *batch = wb_batched_of(store);
-    int err = WB_E_NOTFOUND;
+    int err = wb_batched_open_update(wb_batched_of(store));
 
     WB_CHECK(revisit_out != NULL);
-    if (store->mode == WB_STORE_WRITE)
-        err = wb_store_get_revisit(batch->update, id, revisit_out);
-    return err == WB_E_NOTFOUND ? wb_store_get_revisit(batch->read, id, revisit_out) : err;
+    return err < 0 ? err : wb_store_get_revisit(wb_batched_of(store)->update, id, revisit_out);
 }
 
 int wb_batched_waiting_each(struct wb_store *store, struct wb_pageid original,
                             int (*each)(void *context, const struct wb_store_revisit *revisit), void *context)
 {
-    struct wb_batched *batch = wb_batched_of(store);
-    int err = 0;
+    int err = wb_batched_open_update(wb_batched_of(store));
 
     WB_CHECK(each != NULL);
-    if (store->mode == WB_STORE_WRITE)
-        err = wb_store_waiting_each(batch->update, original, each, context);
-    return err ? err : wb_store_waiting_each(batch->read, original, each, context);
+    return err < 0 ? err : wb_store_waiting_each(wb_batched_of(store)->update, original, each, context);
 }
 
 /* ---- scans ------------------------------------------------------------------------------------------------- */

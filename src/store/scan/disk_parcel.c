@@ -61,8 +61,10 @@ static int check_position(const struct wb_disk_scan *scan, const char *bytes)
     return 0;
 }
 
-static struct wb_catalog_place place_of(const char *bytes)
+struct wb_catalog_place wb_disk_scan_place(const struct wb_store_position *position)
 {
+    const char *bytes = position->bytes;
+
     return (struct wb_catalog_place){
         .slot = wb_get16(bytes + 2), .segment = wb_get32(bytes + 4), .logical = wb_get64(bytes + 8)};
 }
@@ -77,7 +79,7 @@ int wb_disk_scan_take(struct wb_disk_scan *scan, const struct wb_store_position 
     if (err < 0)
         return err;
     scan->told_gone = bytes[1];
-    scan->told = place_of(bytes);
+    scan->told = wb_disk_scan_place(position);
     scan->told_id = wb_pageid_get(bytes + 16);
     scan->gone_phase = scan->told_gone;
     return 0;
@@ -91,13 +93,13 @@ int wb_disk_scan_take_until(struct wb_disk_scan *scan, const struct wb_store_pos
     if (err == 0 && (position->bytes[1] || wb_get32(position->bytes + 4) == 0))
         err = wb_fail(WB_E_INVALID, "a scan of %s cannot end at this position", scan->repo->dir);
     if (err == 0)
-        scan->until = place_of(position->bytes);
+        scan->until = wb_disk_scan_place(position);
     return err;
 }
 
 int wb_disk_scan_position_compare(const struct wb_store_position *a, const struct wb_store_position *b)
 {
-    struct wb_catalog_place x = place_of(a->bytes), y = place_of(b->bytes);
+    struct wb_catalog_place x = wb_disk_scan_place(a), y = wb_disk_scan_place(b);
 
     if (wb_sorted_position_is(a))
         return wb_sorted_position_compare(a, b);

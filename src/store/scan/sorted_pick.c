@@ -104,6 +104,8 @@ static int take_entry(void *context, struct wb_pageid id, const struct wb_catalo
         return 1;
     }
     p->rows++;
+    if (entry->place.segment == WB_CATALOG_BASE_SEGMENT) /* it is read there */
+        return 0;
     bool late = entry->epoch > scan->epoch; /* its past tells what the state shows */
     if ((scan->site && entry->site != scan->site_hash) || (!late && entry->epoch <= scan->since))
         return 0;
