@@ -199,7 +199,7 @@ struct wb_organisation {
 extern const struct wb_organisation wb_organisation_log;
 extern const struct wb_organisation wb_organisation_batch; /* two stores of other organisations (batched.h) */
 
-/* Who implements a design. NULL if nobody does. */
+/* Who implements a design. */
 const struct wb_organisation *wb_organisation_find(const struct wb_design *design);
 
 #endif
