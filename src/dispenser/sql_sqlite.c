@@ -436,10 +436,12 @@ static int check_database(struct sqlite *s, wb_sql_found found, void *context)
 {
     sqlite3_stmt *statement = NULL;
     uint64_t bad;
-    int64_t id = 0;
+    int64_t id = 0, pages = 0;
     int rc, err = read_pragma(s, "PRAGMA application_id", &id);
 
-    if (err < 0)
+    if (err == 0)
+        err = read_pragma(s, "PRAGMA page_count", &pages);
+    if (err < 0 || pages == 0) /* without a page, nobody has begun it */
         return err;
     if (!wb_sql_checked_state(s->db, &bad) && id == CHECKED_ID)
         found(context, true, 0, "the head says that the pages have no checksums");

@@ -367,16 +367,10 @@ int wb_move_convert(const char *from, const char *to, const struct wb_store_opti
     struct wb_store_options made = *options;
     struct wb_superblock source;
     struct wb_file lock = WB_FILE_INIT;
-    char design[WB_DESIGN_TEXT_MAX];
     bool unfinished = false;
     int err = wb_superblock_read(from, &source);
 
     *counts_out = (struct wb_move_convert_counts){0};
-    wb_design_format(&options->design, design);
-    if (err == 0 && !wb_organisation_find(&source.design))
-        err = wb_fail(WB_E_NEWER, "%s: this program does not know its design", from);
-    if (err == 0 && !wb_organisation_find(&options->design))
-        err = wb_fail(WB_E_INVALID, "this version cannot create a repository of the design %s", design);
     if (err == 0)
         err = check_target(to, &unfinished);
     if (err == 0 && !unfinished)

@@ -1,9 +1,9 @@
 /*
  * hash_store.h - the organisation hash: pages in buckets, in the order of their ids.
  *
- * Everything that the catalog knows, and so what a commit decides, is the same as in a log (repo.h): a repository of
- * this organisation is a struct wb_repo whose member `hash` is set. Only the bytes are elsewhere, in bucket files
- * (bucket.h), one for each node. The row of a bucket file in table segments has
+ * Everything that the catalog knows, and so what a commit decides, is the same as in a log. Only the bytes are
+ * elsewhere, in bucket files (bucket.h), one for each node. The row of such a file in table segments uses the columns
+ * of segments, some of them in another meaning:
  *
  *   revision, bytes   which file it is, and where its extents end
  *   map_count         the number of its buckets
@@ -17,9 +17,9 @@
  *
  * A commit writes the buckets inside the transaction of the catalog, when everything has been decided:
  *
- *   sweep   buckets are changed in place; versions that the state before still has stay in them, flagged as dead, so
- * that the images serve both states (hash_sweep.c) merge   the file is written anew, with a fitting number of buckets,
- * as its next revision (hash_merge.c)
+ *   sweep   buckets are changed in place; versions that the state before still has stay in them, flagged as
+ *           dead, so that the images serve both states (hash_sweep.c)
+ *   merge   the file is written anew, with a fitting number of buckets, as its next revision (hash_merge.c)
  *
  *   hash_store.c  opening, rows and files, recovery; the table of the organisation
  *   hash_get.c    reading single pages
@@ -52,7 +52,7 @@ struct wb_hash_files {
 };
 void wb_hash_files_release(struct wb_hash_files *files);
 
-/* What a repository of this organisation has beside the rest of a wb_repo. */
+/* What the files of this organisation have beside the rest of a wb_pagefile. */
 struct wb_hash {
     struct wb_hash_files files;
     struct wb_bucket bucket; /* of the last get, or the one that is being changed */
@@ -208,14 +208,14 @@ int wb_hash_repair(struct wb_pagefile_edit *edit, struct wb_hash_target *target,
 /* ---- damaged buckets (hash_lost.c) ------------------------------------------------------------------------ */
 
 /*
- * A bucket that cannot be read: the current error says why. Fills log->hash->bucket with the versions and copies that
- * the catalog says are in it, as if it had been read, but without a block: none of its versions can be read. The bytes
- * that are in its place go to hash->damaged.
+ * A bucket that cannot be read: the current error says why. Fills the bucket in memory with the versions and copies
+ * that the catalog says are in it, as if it had been read, but without a block: none of its versions can be read. The
+ * bytes that are in its place go to hash->damaged.
  */
 int wb_hash_lost_read(struct wb_pagefile_edit *edit, const struct wb_hash_target *target,
                       const struct wb_bucket_file *file, uint64_t number);
 
-/* A bucket was read: adds the versions to log->hash->bucket that should be in it, but are not. */
+/* A bucket was read: adds the versions to the bucket in memory that should be in it, but are not. */
 int wb_hash_lost_add(struct wb_pagefile_edit *edit, const struct wb_hash_target *target,
                      const struct wb_bucket_file *file);
 

@@ -6,8 +6,8 @@
  * nothing about how pages are stored. There are three implementations:
  *
  *   repo.c      the engine behind all incremental designs, whatever their organisation
- *   batched.c  batch designs: two such stores in one
- *   twin.c     in tests: a store in plain memory, the shortest complete example. The traces of
+ *   batched.c   batch designs: two such stores in one
+ *   twin.c      in tests: a store in plain memory, the shortest complete example. The traces of
  *              test_model.c compare the others with it, call by call
  *
  * Lifetime of a store:
@@ -199,7 +199,7 @@ struct wb_organisation {
 extern const struct wb_organisation wb_organisation_log;
 extern const struct wb_organisation wb_organisation_batch; /* two stores of other organisations (batched.h) */
 
-/* Who implements a design. NULL if nobody does. */
+/* Who implements a design. */
 const struct wb_organisation *wb_organisation_find(const struct wb_design *design);
 
 #endif

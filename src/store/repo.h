@@ -1,46 +1,28 @@
 /*
  * repo.h - the engine behind all incremental designs: its handle, its writer, and what its files share.
  *
- * The catalog (catalog.h) knows where each page is and which files count. In the organisations log and hashed-log,
- * pages are appended to segment files (segment.h) in blocks (block.h); what differs in hash is in hash_store.h. Batch
- * designs and conversions use the engine from inside, too.
+ * The catalog (catalog.h) knows where each page is and which files count. How its bytes lie in these files is behind a
+ * table of functions (pagefile.h). Batch designs, and the room `move`, use the engine from inside, too.
  *
- *   repo.c          creating, opening and closing
- *   repo_get.c      reading single pages
- *   repo_stat.c     statistics; reading all segment rows at once
- *   parts.c    which segment has a place, after segments were split
- *   repo_write.c    collects what a writer puts, touches and removes, until it commits
- *   append_flush.c    compresses collected pages into blocks and appends them to a segment
- *   repo_commit.c   makes it all durable: one transaction of the catalog
- *   repo_edit.c     ... what it changes: pages, the segments they are in, counters
- *   pageview.c     ... one page with its past
- *   repo_adopt.c    takes over records and pages of another repository
- *   repo_batch.c    reads many pages at once
- *   repo_snapshot.c seals and drops snapshots, sets the history policy
- *   repo_history.c  the past of a page for readers; forgetting what nobody keeps
- *   repo_revisit.c  revisits that wait for their original
- *   repo_base.c     the update nodes of a batch design go on from the read nodes
- *   repo_bar.c      bars: what was taken down and must not come back
- *   nodes.c    the nodes: where segments are, and where new pages go
- *   repo_recover.c  repairs what a crash left behind; chooses the segments to append to
- *   disk_scan.c     all pages, in the order of the disk
- *   disk_gone.c     ... and after them the pages that are gone but have a past
- *   disk_parcel.c   ... as parcels; positions
- *   segment_live.c     finds out which pages of a segment are alive
- *   mover.c         replaces files by others without their dead pages (mover.h): to compact, divide or move them
- *   rebalance.c     adds and removes nodes
- *   repo_verify.c   reads and checks everything
+ *   repo.c           creating, opening and closing
+ *   repo_get.c       reading single pages; repo_batch.c: many at once
+ *   repo_stat.c      statistics; repo_nodes.c: the table of nodes
+ *   repo_write.c     collects what a writer puts, touches and removes, until it commits
+ *   repo_ops.c       ... as a list of ops; repo_order.c sorts them
+ *   repo_commit.c    makes it all durable: one transaction of the catalog
+ *   repo_edit.c      ... what it changes: pages, the rows of files, counters
+ *   repo_adopt.c     takes over records and pages of another repository; repo_block.c: whole blocks
+ *   repo_snapshot.c  seals and drops snapshots, sets the history policy
+ *   repo_history.c   the past of a page for readers; forgetting what nobody keeps
+ *   repo_revisit.c   revisits that wait for their original
+ *   repo_base.c      the update nodes of a batch design go on from the read nodes
+ *   repo_bar.c       bars: what was taken down and must not come back
+ *   repo_recover.c   what a crash left behind
+ *   repo_verify.c    reads and checks everything
+ *   scan/            all pages, in the order of the disk or of their ids
  *
- * The life of a page in a writer:
- *   1 taken      encoded in memory, as an op of the current group
- *   2 in flight  the group is full, and worker threads compute digests and compress it
- *   3 appended   its block is in the segment file, and its place is known
- *   4 committed  the file is synced and the catalog changed: readers see the page
- * A crash before 4 loses the page completely. The next writer cuts off the file's tail.
- *
- * Threads: everything here runs in the thread that owns the handle, except for the
- * workers (append_flush.c, hash_stage.c, hash_press.c) and the one of compact.c. Scans have their own
- * catalog handle, because they may run in another thread.
+ * Threads: everything here runs in the thread that owns the handle. The workers of a writer belong to its files. Scans
+ * have their own catalog handle, because they may run in another thread.
  */
 #ifndef WB_STORE_REPO_H
 #define WB_STORE_REPO_H
@@ -61,7 +43,7 @@ enum {
 
 struct wb_repo_writer;
 
-/* An open repository of this organisation. */
+/* An open repository. */
 struct wb_repo {
     struct wb_store store; /* must be the first member */
     uint32_t magic;
@@ -286,7 +268,7 @@ int wb_repo_list_site(struct wb_store *store, struct wb_slice site, struct wb_pa
 /* Looks up, in a transaction, whether a page is barred. */
 int wb_repo_bar_holds(struct wb_catalog_txn *txn, struct wb_pageid id, struct wb_slice site, bool *barred_out);
 
-/* The same through log->reader, which must be awake. Takes no time if there are no bars. */
+/* The same through the reader, which must be awake. Takes no time if there are no bars. */
 int wb_repo_bar_look(struct wb_repo *repo, struct wb_pageid id, struct wb_slice site, bool *barred_out);
 
 /* ---- reading (repo.c) ------------------------------------------------------------------------- */
@@ -299,7 +281,7 @@ int wb_repo_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_o
 int wb_repo_find(struct wb_repo *repo, struct wb_pageid id, const struct wb_store_when *when,
                  struct wb_catalog_entry *entry_out);
 
-/* The same in the state that log->reader sees, which must be awake. */
+/* The same in the state that the reader sees, which must be awake. */
 int wb_repo_look_up(struct wb_repo *repo, struct wb_pageid id, const struct wb_store_when *when,
                     struct wb_catalog_entry *entry_out);
 

@@ -38,7 +38,7 @@ static void forget_survey(struct node_survey *s)
     s->tallies = NULL;
 }
 
-/* Reads everything at one moment; log->reader is awake. */
+/* Reads everything at one moment; the reader is awake. */
 static int survey(void *context)
 {
     struct node_survey *s = context;

@@ -21,20 +21,9 @@
 
 #include <stdio.h>
 
-/* Who implements one part of a design. */
-static const struct wb_organisation *find_part(const struct wb_design_part *part)
-{
-    WB_CHECK(part->organisation <= WB_ORGANISATION_HASHED_LOG);
-    (void)part;
-    return &wb_organisation_log; /* the others differ from log in where pages go and how they are read */
-}
-
 const struct wb_organisation *wb_organisation_find(const struct wb_design *design)
 {
-    WB_CHECK(design != NULL);
-    if (!design->batch)
-        return find_part(&design->read);
-    return find_part(&design->read) && find_part(&design->update) ? &wb_organisation_batch : NULL;
+    return design->batch ? &wb_organisation_batch : &wb_organisation_log;
 }
 
 /* ---- creating and opening --------------------------------------------------------------- */
@@ -150,16 +139,12 @@ static int release_leftovers(const char *dir, struct wb_file *lock_out)
 int wb_store_create(const char *dir, const struct wb_store_options *options)
 {
     struct creation c = {.dir = dir, .options = options ? *options : (struct wb_store_options){.history = {0}}};
-    char design[WB_DESIGN_TEXT_MAX];
     struct wb_file lock = WB_FILE_INIT;
     int err = 0;
 
     WB_CHECK(c.options.history.keep <= WB_STORE_KEEP_DURATION);
     WB_CHECK(c.options.history.value <= WB_STORE_HISTORY_VALUE_MAX);
     c.organisation = wb_organisation_find(&c.options.design);
-    wb_design_format(&c.options.design, design);
-    if (!c.organisation)
-        return wb_fail(WB_E_INVALID, "this version cannot create a repository of the design %s", design);
     enum wb_path_kind kind = wb_path_kind(dir);
     if (kind == WB_PATH_DIR && wb_superblock_is_unfinished(dir)) {
         err = wb_superblock_refuse_unfinished(dir);
@@ -195,11 +180,7 @@ static int find_repository(const char *dir, struct wb_superblock *superblock_out
     *organisation_out = NULL;
     if (err < 0)
         return err;
-    char design[WB_DESIGN_TEXT_MAX];
-    wb_design_format(&superblock_out->design, design);
     *organisation_out = wb_organisation_find(&superblock_out->design);
-    if (!*organisation_out)
-        return wb_fail(WB_E_NEWER, "%s: this program does not know the design %s", dir, design);
     WB_CHECK((*organisation_out)->open);
     WB_CHECK((*organisation_out)->verify);
     return 0;
