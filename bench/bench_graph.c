@@ -233,7 +233,7 @@ static void make_links(const struct graph *graph, struct graph_page *p)
     p->link_count = 0;
     for (uint64_t i = 0; p->link_count < count && i < 2 * GRAPH_LINKS_MAX; i++) {
         uint64_t random = mix(own, i);
-        struct graph_target target = {.site = p->site, .tag = WB_EXTRACT_LINK_A, .flags = WB_EDIT_LINK_FOLLOW};
+        struct graph_target target = {.site = p->site, .tag = WB_EXTRACT_LINK_A, .flags = WB_PAGELINK_FOLLOW};
 
         if (random % 10 == 0)
             random = mix(random, p->version);

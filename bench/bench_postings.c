@@ -146,6 +146,14 @@ static uint64_t run_seek(struct wb_postlist *list, const struct wb_scorer *score
     return mix;
 }
 
+/* Adds all postings of a block. */
+static int add_block(struct wb_postings_writer *writer, const struct wb_posting_block *block)
+{
+    size_t gap_at = 0;
+
+    return wb_postings_add_range(writer, block, 0, block->count, &gap_at);
+}
+
 /* Reads all blocks, gives them other docids and writes them again, as a merge does. */
 static uint64_t run_rewrite(struct wb_postlist *list, const struct wb_scorer *scorer)
 {
@@ -170,7 +178,7 @@ static uint64_t run_rewrite(struct wb_postlist *list, const struct wb_scorer *sc
     for (uint32_t n = 0; (more = wb_postlist_read(list, n, &block)) == 1; n++) {
         for (uint32_t i = 0; i < block.count; i++)
             block.docid[i]++;
-        must(wb_postings_add_block(writer, &block));
+        must(add_block(writer, &block));
     }
     must(more);
     must(wb_postings_end(writer));
@@ -329,6 +337,18 @@ static struct occurrence *sort_by_term(const struct inversion *in, bool stems, s
     return sorted;
 }
 
+/* Turns positions, grouped by space and ascending in each, into gaps, in place. */
+static void positions_to_gaps(const uint32_t frequency[WB_FIELDS], uint32_t *positions)
+{
+    size_t count[WB_SPACES] = {0};
+
+    for (int f = 0; f < WB_FIELDS; f++)
+        count[wb_space_of_field((enum wb_field)f)] += frequency[f];
+    for (int space = 0; space < WB_SPACES; positions += count[space++])
+        for (size_t i = count[space]; i-- > 1;)
+            positions[i] -= positions[i - 1];
+}
+
 static void write_list(struct wb_postings_writer *writer, struct wb_slice text, bool stem,
                        const struct occurrence *from, const struct occurrence *to)
 {
@@ -348,7 +368,7 @@ static void write_list(struct wb_postings_writer *writer, struct wb_slice text, 
                 must(wb_vec_push(&positions, from->position));
         }
         if (!stem)
-            wb_positions_to_gaps(posting.frequency, positions.items);
+            positions_to_gaps(posting.frequency, positions.items);
         posting.gaps = positions.items;
         posting.gap_count = positions.count;
         must(wb_postings_add(writer, &posting));
@@ -415,7 +435,7 @@ static void rewrite_all(const char *dir, const struct inversion *in, uint32_t do
         must(wb_postlist_open(set, &term, &list));
         must(wb_postings_begin(writer, key, term.positions));
         for (uint32_t n = 0; wb_postlist_read(list, n, &block) == 1; n++)
-            must(wb_postings_add_block(writer, &block));
+            must(add_block(writer, &block));
         must(wb_postings_end(writer));
         must(wb_postlist_error(list));
         wb_postlist_close(list);

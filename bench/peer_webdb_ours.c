@@ -65,7 +65,7 @@ static int append_page(struct wb_journal_writer *log, const struct graph *graph,
 {
     const struct wb_webdb_page *page = &p->page;
     const struct graph_site *site = &graph->sites[p->site];
-    struct wb_edit_link links[GRAPH_LINKS_MAX];
+    struct wb_pagelink links[GRAPH_LINKS_MAX];
     struct wb_edit edit = {.kind = WB_EDIT_PAGE,
                            .site = wb_edit_site(wb_slice(site->host, site->host_len)),
                            .time_ms = page->last_seen_ms};
@@ -79,10 +79,10 @@ static int append_page(struct wb_journal_writer *log, const struct graph *graph,
         struct wb_webdb_link link;
 
         graph_link(graph, p, i, &link);
-        links[i] = (struct wb_edit_link){.url = wb_slice(text->ptr + text->len, link.to.len),
-                                         .anchor = wb_slice(text->ptr + text->len + link.to.len, link.anchor.len),
-                                         .tag = link.tag,
-                                         .flags = link.flags};
+        links[i] = (struct wb_pagelink){.url = wb_slice(text->ptr + text->len, link.to.len),
+                                        .anchor = wb_slice(text->ptr + text->len + link.to.len, link.anchor.len),
+                                        .tag = link.tag,
+                                        .flags = link.flags};
         err = wb_buf_append_slice(text, link.to);
         if (err == 0)
             err = wb_buf_append_slice(text, link.anchor);
@@ -90,7 +90,7 @@ static int append_page(struct wb_journal_writer *log, const struct graph *graph,
     edit.page = (struct wb_edit_page){.url = page->url,
                                       .outcome = page->outcome,
                                       .status = page->status,
-                                      .depth = page->depth,
+                                      .depth.links = page->depth,
                                       .has_content = true,
                                       .bytes = page->bytes,
                                       .simhash = page->simhash,

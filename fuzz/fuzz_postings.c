@@ -113,6 +113,14 @@ static void jump(struct wb_postlist *list, const struct wb_scorer *scorer, struc
     wb_postlist_bound(list, scorer);
 }
 
+/* Adds all postings of a block. */
+static int add_block(struct wb_postings_writer *writer, const struct wb_posting_block *block)
+{
+    size_t gap_at = 0;
+
+    return wb_postings_add_range(writer, block, 0, block->count, &gap_at);
+}
+
 static void rewrite(struct wb_postlist *list, bool positions)
 {
     struct wb_postings_writer *writer;
@@ -129,7 +137,7 @@ static void rewrite(struct wb_postlist *list, bool positions)
         WB_CHECK(wb_posting_block_get(&block, block.count - 1, &posting) == 0);
         if (n % 2)
             wb_posting_block_filter(&block, keep);
-        if (wb_postings_add_block(writer, &block) < 0)
+        if (add_block(writer, &block) < 0)
             break;
     }
     wb_posting_block_release(&block);

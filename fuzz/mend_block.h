@@ -15,19 +15,6 @@ static inline void mend_frame(const char *block, size_t size, uint64_t at, uint3
         wb_put32(check, wb_hash32(block + at, stored));
 }
 
-static inline void mend_old_frames(char *block, size_t size, size_t count)
-{
-    uint64_t at = WB_BLOCK_HEADER_BYTES + count * ENTRY1_BYTES;
-
-    mend_frame(block, size, at, wb_get32(block + HEAD1_LEAD_STORED_AT), block + HEAD1_LEAD_CHECK_AT);
-    at += wb_get32(block + HEAD1_LEAD_STORED_AT);
-    for (size_t i = 0; i < count; i++) {
-        char *entry = block + WB_BLOCK_HEADER_BYTES + i * ENTRY1_BYTES;
-        mend_frame(block, size, at, wb_get32(entry + ENTRY1_STORED_AT), entry + ENTRY1_CHECK_AT);
-        at += wb_get32(entry + ENTRY1_STORED_AT);
-    }
-}
-
 static inline void mend_frames(char *block, size_t size, size_t directory_bytes)
 {
     size_t frames = wb_get16(block + HEAD_FRAMES_AT), lead = wb_get16(block + HEAD_LEAD_AT);
@@ -48,16 +35,11 @@ static inline void mend_frames(char *block, size_t size, size_t directory_bytes)
 /* size: at least that of a header. */
 static inline void mend_block(char *block, size_t size)
 {
-    size_t count = wb_get16(block + HEAD_COUNT_AT);
-    bool old = wb_get16(block + HEAD_FORMAT_AT) == BLOCK_FORMAT_OLD;
-    size_t directory_bytes = old ? count * ENTRY1_BYTES : wb_get32(block + HEAD_DIRECTORY_BYTES_AT);
+    size_t directory_bytes = wb_get32(block + HEAD_DIRECTORY_BYTES_AT);
 
     if (directory_bytes > size - WB_BLOCK_HEADER_BYTES)
         return;
-    if (old)
-        mend_old_frames(block, size, count);
-    else
-        mend_frames(block, size, directory_bytes);
+    mend_frames(block, size, directory_bytes);
     wb_put64(block + HEAD_DIRECTORY_CHECK_AT, wb_hash64(block + WB_BLOCK_HEADER_BYTES, directory_bytes));
     wb_block_stamp(block, wb_get64(block + HEAD_LOGICAL_AT), wb_get64(block + HEAD_COMMIT_AT));
 }

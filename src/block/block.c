@@ -6,7 +6,7 @@
  * Header, 80 bytes. At, bytes, what; numbers are little-endian:
  *
  *   0   4  magic "WBBK"
- *   4   2  format, 2
+ *   4   2  format, 1
  *   6   2  entries in the directory, n (1 to 16384)
  *   8   2  frames, m (1 to n)          10  2  the frame that is stored first: the lead
  *   12  4  bytes of the directory
@@ -44,36 +44,19 @@
  *   - the heads and bodies of a frame's entries add up to its raw length
  *   - no frame has more than two others below it (its base, and the base of that)
  *   - header, directory and frames together have exactly the block's bytes
- *
- * Format 1, which is only read, has another header and directory: docs/formats/segment.md.
  */
 #include "block/block.h"
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/fields.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "block/block_bytes.h"
 
-static bool head_old(const char *bytes, struct wb_block_head *head)
+static bool head_is_sound(const char *bytes, struct wb_block_head *head)
 {
-    WB_CHECK(head->format == BLOCK_FORMAT_OLD);
-    head->lead_count = wb_get16(bytes + HEAD1_LEAD_COUNT_AT);
-    head->lead_stored_bytes = wb_get32(bytes + HEAD1_LEAD_STORED_AT);
-    head->lead_raw_bytes = wb_get32(bytes + HEAD1_LEAD_RAW_AT);
-    head->lead_check = wb_get32(bytes + HEAD1_LEAD_CHECK_AT);
-    head->directory_bytes = head->count * ENTRY1_BYTES;
-    if (head->count == 0 || head->count > ENTRIES1_MAX || head->lead_count > head->count ||
-        (head->lead_count == 0) != (head->lead_stored_bytes == 0) || head->lead_raw_bytes > LEAD_RAW_MAX)
-        return false;
-    head->frame_count = head->count - head->lead_count + (head->lead_count > 0);
-    WB_CHECK(head->frame_count > 0);
-    return head->bytes >= wb_block_directory_end(head) + head->lead_stored_bytes;
-}
-
-static bool head_new(const char *bytes, struct wb_block_head *head)
-{
-    WB_CHECK(head->format == BLOCK_FORMAT);
+    WB_CHECK(wb_get16(bytes + HEAD_FORMAT_AT) == BLOCK_FORMAT);
     head->frame_count = wb_get16(bytes + HEAD_FRAMES_AT);
     head->lead = wb_get16(bytes + HEAD_LEAD_AT);
     head->directory_bytes = wb_get32(bytes + HEAD_DIRECTORY_BYTES_AT);
@@ -82,7 +65,8 @@ static bool head_new(const char *bytes, struct wb_block_head *head)
     return head->count > 0 && head->count <= WB_BLOCK_PAGES_MAX && head->frame_count > 0 &&
            head->frame_count <= head->count && head->lead < head->frame_count && head->directory_bytes > least &&
            head->bytes > wb_block_directory_end(head) && head->next_slot >= head->count &&
-           head->next_slot <= BLOCK_SLOTS_MAX && wb_get32(bytes + HEAD_ZERO_AT) == 0;
+           head->next_slot <= BLOCK_SLOTS_MAX && wb_get32(bytes + HEAD_ZERO_AT) == 0 &&
+           wb_get64(bytes + HEAD_DIRECTORY_CHECK_AT + 8) == 0;
 }
 
 int wb_block_head_read(const char *bytes, struct wb_block_head *head_out)
@@ -95,8 +79,9 @@ int wb_block_head_read(const char *bytes, struct wb_block_head *head_out)
         return wb_fail(WB_E_CORRUPT, "no block starts here");
     if (wb_get64(bytes + HEAD_CHECK_AT) != wb_hash64(bytes, HEAD_CHECK_AT))
         return wb_fail(WB_E_CORRUPT, "the block's header does not match its checksum");
+    if (wb_get16(bytes + HEAD_FORMAT_AT) != BLOCK_FORMAT)
+        return wb_fail_format("the block", wb_get16(bytes + HEAD_FORMAT_AT), BLOCK_FORMAT);
     head = (struct wb_block_head){
-        .format = wb_get16(bytes + HEAD_FORMAT_AT),
         .count = wb_get16(bytes + HEAD_COUNT_AT),
         .bytes = wb_get64(bytes + HEAD_BYTES_AT),
         .logical = wb_get64(bytes + HEAD_LOGICAL_AT),
@@ -104,10 +89,7 @@ int wb_block_head_read(const char *bytes, struct wb_block_head *head_out)
         .site = wb_get64(bytes + HEAD_SITE_AT),
         .directory_check = wb_get64(bytes + HEAD_DIRECTORY_CHECK_AT),
     };
-    if (head.format != BLOCK_FORMAT && head.format != BLOCK_FORMAT_OLD)
-        return wb_fail(WB_E_NEWER, "the block has format %u, which this program does not know", head.format);
-    bool sound = head.format == BLOCK_FORMAT ? head_new(bytes, &head) : head_old(bytes, &head);
-    if (!sound || wb_get64(bytes + HEAD_DIRECTORY_CHECK_AT + 8) != 0)
+    if (!head_is_sound(bytes, &head))
         return wb_fail(WB_E_CORRUPT, "the block's header contradicts itself");
     *head_out = head;
     return 0;
@@ -117,81 +99,6 @@ static int contradiction(void)
 {
     return wb_fail(WB_E_CORRUPT, "the block's directory contradicts itself");
 }
-
-/* ---- format 1: one lead, and a frame for each other page ------------------------------ */
-
-/* Adds an entry of format 1 and, unless it is in the lead, its frame. False if it contradicts the rules. */
-static bool add_old_entry(const char *at, struct wb_block_index *index, uint32_t *lead_at, uint32_t *lead_entries)
-{
-    uint16_t flags = wb_get16(at + ENTRY1_FLAGS_AT);
-    bool in_lead = flags & ENTRY1_LEAD;
-    uint32_t number = (uint32_t)index->entries.count, raw = wb_get32(at + ENTRY1_RAW_AT),
-             stored = wb_get32(at + ENTRY1_STORED_AT);
-    struct wb_block_entry entry = {
-        .id = wb_pageid_get(at),
-        .slot = wb_get16(at + ENTRY1_SLOT_AT),
-        .flags = (uint16_t)(WB_BLOCK_ENTRY_WHOLE | (flags & ENTRY1_DEAD ? WB_BLOCK_ENTRY_DEAD : 0)),
-        .body_bytes = raw,
-        .digests = at + ENTRY1_DIGESTS_AT,
-    };
-
-    WB_CHECK(index->entries.count < index->entries.cap);
-    WB_CHECK(index->frames.count <= index->frames.cap);
-    if (in_lead != (stored == 0) || (flags & ENTRY1_DEAD && !in_lead) ||
-        (number > 0 && entry.slot <= index->entries.items[number - 1].slot))
-        return false;
-    if (in_lead) {
-        entry.body_at = *lead_at;
-        if (raw > LEAD_RAW_MAX - *lead_at)
-            return false;
-        *lead_at += raw;
-        index->frames.items[0].first = *lead_entries == 0 ? number : index->frames.items[0].first;
-        ++*lead_entries;
-    } else {
-        if (index->frames.count == index->head.frame_count)
-            return false;
-        entry.frame = (uint32_t)index->frames.count;
-        index->frames.items[index->frames.count++] = (struct wb_block_frame){
-            .stored_bytes = stored,
-            .raw_bytes = raw,
-            .check = wb_get32(at + ENTRY1_CHECK_AT),
-            .heads_stored = stored,
-            .first = number,
-            .count = 1,
-            .base = index->head.lead_count ? 0 : -1,
-        };
-    }
-    index->entries.items[index->entries.count++] = entry;
-    return true;
-}
-
-static int index_old(const char *directory, struct wb_block_index *index)
-{
-    const struct wb_block_head *head = &index->head;
-    uint32_t lead_at = 0, lead_entries = 0;
-
-    WB_CHECK(head->format == BLOCK_FORMAT_OLD);
-    WB_CHECK(index->frames.count == 0);
-    if (head->lead_count)
-        index->frames.items[index->frames.count++] = (struct wb_block_frame){
-            .stored_bytes = head->lead_stored_bytes,
-            .raw_bytes = head->lead_raw_bytes,
-            .check = head->lead_check,
-            .heads_stored = head->lead_stored_bytes,
-            .count = head->lead_count,
-            .base = -1,
-        };
-    for (size_t i = 0; i < head->count; i++)
-        if (!add_old_entry(directory + i * ENTRY1_BYTES, index, &lead_at, &lead_entries))
-            return contradiction();
-    if (lead_entries != head->lead_count || lead_at != head->lead_raw_bytes)
-        return wb_fail(WB_E_CORRUPT, "the block's lengths do not add up");
-    WB_CHECK(index->frames.count == head->frame_count);
-    index->sorted = true;
-    return 0;
-}
-
-/* ---- format 2 ---------------------------------------------------------------------------- */
 
 /* Reads the table of frames. The entries of each are known only later. */
 static bool read_frames(const char *table, struct wb_block_index *index)
@@ -313,12 +220,11 @@ static bool check_slots(struct wb_block_index *index)
     return index->sorted || slots_are_unique(index);
 }
 
-static int index_new(const char *directory, struct wb_block_index *index)
+static int read_directory(const char *directory, struct wb_block_index *index)
 {
     const struct wb_block_head *head = &index->head;
     size_t table_bytes = (size_t)head->frame_count * FRAME_ROW_BYTES;
 
-    WB_CHECK(head->format == BLOCK_FORMAT);
     WB_CHECK(head->directory_bytes > table_bytes);
     if (!read_frames(directory, index) || !depths_are_sound(index))
         return contradiction();
@@ -368,7 +274,7 @@ int wb_block_index_read(const struct wb_block_head *head, const char *directory,
     if (err == 0)
         err = wb_vec_reserve(&index->frames, head->frame_count);
     if (err == 0)
-        err = head->format == BLOCK_FORMAT ? index_new(directory, index) : index_old(directory, index);
+        err = read_directory(directory, index);
     return err < 0 ? err : place_frames(index);
 }
 

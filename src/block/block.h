@@ -27,10 +27,9 @@
  * the *heads* of all its records, which is everything before the body, and then the
  * *bodies*. So the facts about pages are read without decompressing their bodies.
  *
- * Blocks of format 1 (one lead, and a frame for each other page) are read the same way;
- * wb_block_rewrite() turns them into format 2. Segments are made of blocks (segment.h).
- * block.c draws the bytes; docs/formats/segment.md is the reference for them, and
- * docs/design/0001-blocks.md has the measurements behind the sizes chosen here.
+ * Segments are made of blocks (segment.h). block.c draws the bytes; docs/formats/segment.md is
+ * the reference for them, and docs/design/0001-blocks.md has the measurements behind the sizes
+ * chosen here.
  *
  * Nothing in this interface touches a file. A builder or reader belongs to one thread.
  */
@@ -43,7 +42,6 @@
 #include "url/url.h"
 
 enum {
-    WB_BLOCK_FORMAT = 2,                /* of blocks that we build */
     WB_BLOCK_HEADER_BYTES = 80,
     WB_BLOCK_PAGES_MAX = 16384,         /* entries of a directory, older versions included */
     WB_BLOCK_PAGES_FULL = 4096,         /* a block is closed when it has this many pages, ... */
@@ -57,29 +55,21 @@ enum {
 
 /* The header of a block. */
 struct wb_block_head {
-    uint16_t format;
     uint32_t count; /* entries in the directory */
     uint32_t frame_count;
     uint32_t lead; /* the frame that is stored first */
     uint32_t directory_bytes;
-    uint32_t next_slot;       /* slots from here on have never been used; 0 in format 1 */
+    uint32_t next_slot;       /* slots from here on have never been used */
     uint64_t bytes;           /* of the whole block, header included */
     uint64_t logical;         /* the block's name in its segment: its logical offset (segment.h) */
     uint64_t commit;          /* the last commit of the catalog when the block was written */
     uint64_t site;            /* hash of the site if all pages belong to one, otherwise 0 */
     uint64_t directory_check; /* checksum of the directory */
-
-    /* ---- format 1 only ---- */
-    uint32_t lead_count;        /* entries in the lead */
-    uint32_t lead_stored_bytes; /* the lead as stored, compressed */
-    uint32_t lead_raw_bytes;    /* the lead decompressed */
-    uint32_t lead_check;        /* checksum of the stored lead */
 };
 
 enum wb_block_entry_flags {
-    WB_BLOCK_ENTRY_DEAD = 1,  /* the page is dead, but its bytes are still there, because the frame is needed */
-    WB_BLOCK_ENTRY_WHOLE = 2, /* the record is not divided into head and body (format 1): it is all body */
-    WB_BLOCK_ENTRY_OLD = 4,   /* when the block was written, it was not the latest version of its page */
+    WB_BLOCK_ENTRY_DEAD = 1, /* the page is dead, but its bytes are still there, because the frame is needed */
+    WB_BLOCK_ENTRY_OLD = 2,  /* when the block was written, it was not the latest version of its page */
 };
 
 /* One entry of the directory: one page. */
@@ -151,12 +141,6 @@ void wb_block_stamp(char *block, uint64_t logical, uint64_t commit);
 /* Reads and checks a header of WB_BLOCK_HEADER_BYTES. WB_E_CORRUPT, WB_E_NEWER; the message does not name the file. */
 int wb_block_head_read(const char *bytes, struct wb_block_head *head_out);
 
-/* Whether a block has a format that is only read: it should be rewritten. */
-static inline bool wb_block_is_old(const struct wb_block_head *head)
-{
-    return head->next_slot == 0;
-}
-
 /* Length of header and directory together: where the lead starts. */
 static inline size_t wb_block_directory_end(const struct wb_block_head *head)
 {
@@ -217,7 +201,7 @@ void wb_block_reader_open_bytes(struct wb_block_reader *reader, const struct wb_
 /* The page of entry `at`; it borrows from the reader until the next call. Its id is not checked. */
 int wb_block_read_page(struct wb_block_reader *reader, size_t at, struct wb_page *page_out);
 
-/* The same without the body, which is not decompressed (except in format 1). body_bytes is set. */
+/* The same without the body, which is not decompressed. body_bytes is set. */
 int wb_block_read_facts(struct wb_block_reader *reader, size_t at, struct wb_page *page_out);
 
 /*
@@ -228,7 +212,7 @@ int wb_block_read_record(struct wb_block_reader *reader, size_t at, struct wb_bu
 
 /*
  * Appends the record of entry `at` without its body to head_out: digests and head, for wb_page_decode_head(). The body
- * is not decompressed. WB_E_CORRUPT in format 1, which does not divide records. On error head_out is unchanged.
+ * is not decompressed. On error head_out is unchanged.
  */
 int wb_block_read_head(struct wb_block_reader *reader, size_t at, struct wb_buf *head_out);
 
@@ -263,10 +247,9 @@ struct wb_block_change {
  * wants only the latest does not decompress them. Other dead pages keep their bytes and are
  * flagged, except if scrub is set: then everything is compressed again that contains
  * a dead page or is based on such a frame. If a page cannot be read then, it becomes a
- * record without content. A block of format 1 is compressed again as a whole.
+ * record without content.
  *
- * WB_E_CORRUPT if a base cannot be read (or any page of a block of format 1, without
- * scrub) and the change is impossible without it. On error block_out is unchanged.
+ * WB_E_CORRUPT if a base cannot be read and the change is impossible without it. On error block_out is unchanged.
  */
 int wb_block_rewrite(struct wb_block_builder *builder, struct wb_block_reader *reader,
                      const struct wb_block_index *index, const char *block, struct wb_block_change *change,

@@ -12,14 +12,12 @@
 #define BLOCK_MAGIC "WBBK"
 
 enum {
-    BLOCK_FORMAT_OLD = 1,
-    BLOCK_FORMAT = WB_BLOCK_FORMAT,
+    BLOCK_FORMAT = 1,
     BLOCK_NO_BASE = 0xffff,
     BLOCK_SLOTS_MAX = 0xffff,
-    LEAD_RAW_MAX = 1 << 20, /* a header of format 1 that claims a longer lead is not valid */
 };
 
-/* The header; fields with "1" are those of format 1 only. */
+/* The header. */
 enum {
     HEAD_FORMAT_AT = 4,
     HEAD_COUNT_AT = 6,
@@ -28,10 +26,6 @@ enum {
     HEAD_DIRECTORY_BYTES_AT = 12,
     HEAD_NEXT_SLOT_AT = 16,
     HEAD_ZERO_AT = 20,
-    HEAD1_LEAD_COUNT_AT = 8,
-    HEAD1_LEAD_STORED_AT = 12,
-    HEAD1_LEAD_RAW_AT = 16,
-    HEAD1_LEAD_CHECK_AT = 20,
     HEAD_BYTES_AT = 24,
     HEAD_LOGICAL_AT = 32,
     HEAD_COMMIT_AT = 40,
@@ -60,26 +54,10 @@ enum {
     ENTRY_FLAGS_KNOWN = 15,
 };
 
-/* An entry of format 1. */
-enum {
-    ENTRY1_SLOT_AT = 16,
-    ENTRY1_FLAGS_AT = 18,
-    ENTRY1_RAW_AT = 20,
-    ENTRY1_STORED_AT = 24,
-    ENTRY1_CHECK_AT = 28,
-    ENTRY1_DIGESTS_AT = 32,
-    ENTRY1_BYTES = 68,
-    ENTRY1_LEAD = 1,
-    ENTRY1_DEAD = 2,
-    ENTRIES1_MAX = 4096,
-};
-
 _Static_assert(sizeof BLOCK_MAGIC - 1 == HEAD_FORMAT_AT, "the format follows the magic");
 _Static_assert(HEAD_DIRECTORY_BYTES_AT % 4 == 0 && HEAD_BYTES_AT % 8 == 0, "fields are aligned");
 _Static_assert(HEAD_DIRECTORY_CHECK_AT + 16 == HEAD_CHECK_AT, "eight zero bytes lie between the two checksums");
 _Static_assert(HEAD_CHECK_AT + 8 == WB_BLOCK_HEADER_BYTES, "the checksum ends the header");
-_Static_assert(WB_PAGEID_BYTES == ENTRY1_SLOT_AT, "an entry of format 1 starts with the page id");
-_Static_assert(ENTRY1_DIGESTS_AT + WB_RECORD_DIGEST_BYTES == ENTRY1_BYTES, "and ends with the digests");
 _Static_assert((int)FRAME_COUNT_AT + 2 == (int)FRAME_ROW_BYTES, "the number of entries ends a row");
 _Static_assert((int)WB_BLOCK_PAGES_MAX < (int)BLOCK_NO_BASE, "numbers of entries, frames and slots have two bytes");
 _Static_assert((int)WB_BLOCK_PAGES_FULL <= (int)WB_BLOCK_PAGES_MAX, "a block that is full is valid");

@@ -333,9 +333,6 @@ static int decode(const struct wb_block_entry *entry, struct wb_slice raw, struc
     WB_CHECK((uint64_t)entry->head_at + entry->head_bytes <= raw.len);
 
     struct wb_slice body = wb_slice(raw.ptr + entry->body_at, entry->body_bytes);
-
-    if (entry->flags & WB_BLOCK_ENTRY_WHOLE)
-        return wb_page_decode_parts(entry->digests, body, page_out);
     int err =
         wb_page_decode_head(entry->digests, wb_slice(raw.ptr + entry->head_at, entry->head_bytes), body.len, page_out);
     page_out->body = body;
@@ -365,7 +362,6 @@ int wb_block_read_facts(struct wb_block_reader *reader, size_t at, struct wb_pag
         page_out->body = WB_SLICE_EMPTY;
         return err;
     }
-    WB_CHECK(!(entry->flags & WB_BLOCK_ENTRY_WHOLE));
     if (reader->heads_of != entry->frame)
         err = push_heads(reader, entry->frame);
     if (err < 0)
@@ -414,8 +410,6 @@ int wb_block_read_head(struct wb_block_reader *reader, size_t at, struct wb_buf 
     struct wb_slice raw;
     int err = 0;
 
-    if (entry->flags & WB_BLOCK_ENTRY_WHOLE)
-        return wb_fail(WB_E_CORRUPT, "the block has an old format");
     if (whole)
         err = wb_block_read_frame(reader, entry->frame, &raw);
     else if (reader->heads_of != entry->frame)

@@ -147,16 +147,14 @@ static void decide(struct block_rewriting *r)
 }
 
 /*
- * Whether everything is to be compressed again: an old format; a base with bytes that must
- * go; or bases of which more is dead than is alive in the whole block.
+ * Whether everything is to be compressed again: a base with bytes that must go, or bases of
+ * which more is dead than is alive in the whole block.
  */
 static bool all_again(const struct block_rewriting *r)
 {
     uint64_t dead_bases = 0, live = 0;
 
     WB_CHECK(r->index->frames.count > 0);
-    if (r->index->head.format != BLOCK_FORMAT)
-        return true;
     for (size_t i = 0; i < r->index->frames.count; i++) {
         const struct frame_fate *f = &r->fates[i];
         live += r->index->frames.items[i].raw_bytes - f->dead_raw;
@@ -186,7 +184,6 @@ static int add_copied(struct block_rewriting *r, size_t at)
         .old = is_old(r, at),
     };
 
-    WB_CHECK(!(entry->flags & WB_BLOCK_ENTRY_WHOLE));
     r->items[at] = (int32_t)r->plan.items.count;
     r->change->kept_dead += item.dead;
     return wb_vec_push(&r->plan.items, item);
@@ -198,19 +195,11 @@ static int add_read(struct block_rewriting *r, size_t at, struct wb_slice raw)
     static const char lost[] = "lost";
     const struct wb_block_entry *entry = &r->index->entries.items[at];
     struct wb_block_item item = {.digests = entry->digests, .newest = -1, .head = lost, .head_bytes = sizeof lost - 1};
-    struct wb_page page;
 
     WB_CHECK(raw.len == 0 || (uint64_t)entry->body_at + entry->body_bytes <= raw.len);
     item.body = lost;
     if (raw.len == 0 || entry->head_bytes + (uint64_t)entry->body_bytes == 0) {
         r->change->lost += raw.len == 0;
-    } else if (entry->flags & WB_BLOCK_ENTRY_WHOLE) {
-        struct wb_slice text = wb_slice(raw.ptr + entry->body_at, entry->body_bytes);
-        size_t body = wb_page_decode_parts(entry->digests, text, &page) == 0 ? page.body.len : 0;
-        item.head = text.ptr;
-        item.head_bytes = (uint32_t)(text.len - body);
-        item.body = text.ptr + item.head_bytes;
-        item.body_bytes = (uint32_t)body;
     } else {
         item.head = raw.ptr + entry->head_at;
         item.head_bytes = entry->head_bytes;
@@ -264,7 +253,7 @@ static int32_t newest_of(const struct block_rewriting *r, size_t at)
     int32_t base = r->index->frames.items[entry->frame].base;
 
     WB_CHECK(at < r->index->entries.count);
-    if (base < 0 || r->index->head.format != BLOCK_FORMAT)
+    if (base < 0)
         return -1;
     const struct wb_block_frame *below = &r->index->frames.items[base];
     for (size_t i = below->first; i < below->first + below->count; i++)
@@ -463,14 +452,13 @@ int wb_block_rewrite(struct wb_block_builder *builder, struct wb_block_reader *r
                      struct wb_buf *block_out)
 {
     struct block_rewriting r = {.builder = builder, .reader = reader, .index = index, .change = change};
-    size_t last = index->entries.count - 1;
 
     WB_CHECK(index->entries.count > 0);
     WB_CHECK(index->frames.count > 0);
     change->kept_dead = change->lost = 0;
     r.plan = (struct wb_block_plan){
         .lead = -1,
-        .next_slot = index->head.format == BLOCK_FORMAT ? index->head.next_slot : index->entries.items[last].slot + 1u,
+        .next_slot = index->head.next_slot,
         .site = index->head.site,
         .logical = index->head.logical,
         .commit = index->head.commit,
@@ -479,7 +467,7 @@ int wb_block_rewrite(struct wb_block_builder *builder, struct wb_block_reader *r
     r.fates = wb_alloc_zero(index->frames.count, sizeof *r.fates);
     r.items = wb_alloc(index->entries.count * sizeof *r.items);
     int err = r.fates && r.items ? 0 : WB_E_NOMEM;
-    for (size_t i = 0; err == 0 && i <= last; i++)
+    for (size_t i = 0; err == 0 && i < index->entries.count; i++)
         r.items[i] = -1;
     wb_block_reader_open_bytes(reader, index, block);
     if (err == 0)

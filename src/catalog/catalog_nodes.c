@@ -2,7 +2,7 @@
  * catalog_nodes.c - where files are: the tables nodes and retired as bytes.
  *
  * A node's row: flags (4), id (16), length of its directory (4), the directory, and if it takes any cells, these (128).
- * A retired file's row: transaction (8), node (4); in format 3 it has no node: 1.
+ * A retired file's row: transaction (8), node (4).
  */
 #include "base/bytes.h"
 #include "base/check.h"
@@ -12,7 +12,6 @@
 enum {
     RETIRED_KEY_BYTES = 8,
     RETIRED_BYTES = 12,
-    RETIRED_BYTES_3 = 8,
     NODE_KEY_BYTES = 4,
     NODE_HEAD_BYTES = 24,
     NODE_BYTES_MAX = NODE_HEAD_BYTES + WB_CATALOG_DIR_MAX + WB_CELLS_BYTES,
@@ -151,18 +150,16 @@ int wb_catalog_retired_delete(struct wb_catalog_txn *txn, uint32_t number, uint3
 int wb_catalog_retired_has(struct wb_catalog_txn *txn, uint32_t number, uint32_t revision, bool *has_out)
 {
     char key[RETIRED_KEY_BYTES], row[RETIRED_BYTES];
-    size_t len;
     int err;
 
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     retired_key(number, revision, key);
-    err = wb_catalog_row_read(txn, WB_CATALOG_RETIRED, wb_slice(key, sizeof key), sizeof row, row, &len);
+    err = wb_catalog_row_get(txn, WB_CATALOG_RETIRED, wb_slice(key, sizeof key), sizeof row, row);
     *has_out = err == 0;
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
 struct retired_walk {
-    struct wb_catalog *catalog;
     wb_catalog_each_retired each;
     void *context;
 };
@@ -172,17 +169,16 @@ static int walk_retired(void *context, struct wb_slice key, struct wb_slice row)
     struct retired_walk *walk = context;
 
     WB_CHECK(key.len == RETIRED_KEY_BYTES);
-    if (row.len != RETIRED_BYTES && row.len != RETIRED_BYTES_3)
-        return wb_catalog_corrupt(walk->catalog, WB_CATALOG_RETIRED, "a row of a wrong length");
-    return walk->each(walk->context, wb_get32_be(key.ptr), wb_get32_be(key.ptr + 4),
-                      row.len == RETIRED_BYTES ? wb_get32(row.ptr + 8) : 1, wb_get64(row.ptr));
+    WB_CHECK(row.len == RETIRED_BYTES);
+    return walk->each(walk->context, wb_get32_be(key.ptr), wb_get32_be(key.ptr + 4), wb_get32(row.ptr + 8),
+                      wb_get64(row.ptr));
 }
 
 int wb_catalog_retired_each(struct wb_catalog_txn *txn, wb_catalog_each_retired each, void *context)
 {
-    struct retired_walk walk = {txn->catalog, each, context};
+    struct retired_walk walk = {each, context};
 
     WB_CHECK(each != NULL);
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
-    return wb_catalog_row_each(txn, WB_CATALOG_RETIRED, RETIRED_KEY_BYTES, 0, walk_retired, &walk);
+    return wb_catalog_row_each(txn, WB_CATALOG_RETIRED, RETIRED_KEY_BYTES, RETIRED_BYTES, walk_retired, &walk);
 }

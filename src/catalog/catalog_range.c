@@ -19,15 +19,21 @@ void wb_cells_remove(struct wb_cells *cells, uint32_t cell)
     cells->words[cell / 64] &= ~((uint64_t)1 << cell % 64);
 }
 
+/* How many bits of a word are set. Most words have none or all. */
+static uint32_t count_bits(uint64_t word)
+{
+    return word == 0 ? 0 : word == UINT64_MAX ? 64 : (uint32_t)__builtin_popcountll(word);
+}
+
 /* How many of the first `end` cells are in the set. */
 static uint32_t count_before(const struct wb_cells *cells, uint32_t end)
 {
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < end / 64; i++)
-        count += (uint32_t)__builtin_popcountll(cells->words[i]);
+        count += count_bits(cells->words[i]);
     if (end % 64)
-        count += (uint32_t)__builtin_popcountll(cells->words[end / 64] & (((uint64_t)1 << end % 64) - 1));
+        count += count_bits(cells->words[end / 64] & (((uint64_t)1 << end % 64) - 1));
     return count;
 }
 
@@ -184,9 +190,9 @@ uint64_t wb_catalog_range_at(const struct wb_catalog_range *range, uint64_t befo
     for (;; i++) {
         WB_CHECK(i < WORDS);
         word = prefix_word(range->prefix, range->bits, i) & ~range->gaps.words[i];
-        if (cells < (uint64_t)__builtin_popcountll(word))
+        if (cells < count_bits(word))
             break;
-        cells -= (uint64_t)__builtin_popcountll(word);
+        cells -= count_bits(word);
     }
     for (; cells > 0; cells--)
         word &= word - 1;

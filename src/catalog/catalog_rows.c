@@ -1,14 +1,13 @@
 /*
- * catalog_rows.c - converts rows of the catalog to bytes and back: the tables pages, old,
+ * catalog_rows.c - converts rows of the catalog to bytes and back: the tables pages,
  * segments and state. The other tables are in catalog_history.c, catalog_snapshots.c,
  * catalog_sites.c and catalog_nodes.c.
  *
  * Numbers in keys are big-endian, so that they sort; numbers in values are little-endian
  * or varints. A row is valid if and only if its value has the length that its table
  * prescribes, and its numbers do not contradict each other. The value of an entry
- * (tables pages and old) must be filled exactly by its ten varints, its flags and two
- * hashes. Rows of format 2 are shorter and are understood too. docs/formats/catalog.md lists
- * all fields.
+ * must be filled exactly by its ten varints, its flags and two hashes.
+ * docs/formats/catalog.md lists all fields.
  *
  * This file never checks a checksum: the tree has done that before we see a row.
  */
@@ -19,25 +18,20 @@
 
 /* Lengths of keys and values. */
 enum {
-    ENTRY_NUMBERS = 10,    /* varints in an entry */
-    ENTRY_BYTES_MAX = 144, /* enough for the longest entry that we write */
-    ENTRY_SITE_BYTES = 8,
-    ENTRY_HASHES_BYTES = 16, /* content and site; rows of format 2 have only the site */
+    ENTRY_NUMBERS = 10,      /* varints in an entry */
+    ENTRY_BYTES_MAX = 144,   /* enough for the longest entry that we write */
+    ENTRY_HASHES_BYTES = 16, /* content and site */
     SEGMENT_KEY_BYTES = 4,
-    SEGMENT_BYTES = 160,
+    SEGMENT_BYTES = 156,
     SEGMENT_BYTES_MAX = SEGMENT_BYTES + WB_CELLS_BYTES, /* of a segment whose range has gaps */
-    SEGMENT_BYTES_4 = 136,                              /* without the node and what follows it */
-    SEGMENT_BYTES_3 = 112,                              /* ... and without the three fields before */
-    SEGMENT_BYTES_2 = 92,                               /* in format 2 */
     STATE_BYTES = 112,
-    STATE_BYTES_2 = 68, /* in format 2 */
 };
 
 enum entry_flags { ENTRY_HAS_HISTORY = 1, ENTRY_HAS_FLOOR = 2, ENTRY_HAS_SEEN = 4, ENTRY_FLAGS = 7 };
 
 _Static_assert((int)SEGMENT_BYTES_MAX <= (int)WB_TREE_VALUE_MAX, "every segment row fits in the tree");
 _Static_assert((int)ENTRY_BYTES_MAX <= (int)WB_TREE_VALUE_MAX, "every entry fits in the tree");
-_Static_assert(SEGMENT_BYTES == 2 * 4 + 12 * 8 + 2 * 4 + 3 * 8 + 8 + 4 * 4, "the fields of a segment's row");
+_Static_assert(SEGMENT_BYTES == 2 * 4 + 11 * 8 + 2 * 4 + 5 * 8 + 3 * 4, "the fields of a segment's row");
 _Static_assert(STATE_BYTES == 10 * 8 + 4 * 4 + 8 + 4 + 4, "the fields of the summary");
 
 /* ---- any row --------------------------------------------------------------------------- */
@@ -126,7 +120,7 @@ int wb_catalog_row_each_sound(struct wb_catalog_txn *txn, enum wb_catalog_table 
                               context);
 }
 
-/* ---- pages and old ---------------------------------------------------------------- */
+/* ---- pages ------------------------------------------------------------------------ */
 
 /*
  * The numbers of an entry are varints, because most of them are small: a row takes 40
@@ -141,11 +135,10 @@ static bool entry_from_row(const char *row, size_t len, struct wb_catalog_entry 
     for (size_t i = 0; i < ENTRY_NUMBERS; i++)
         if (!wb_get_varint(&at, end, &v[i]))
             return false;
-    bool format_2 = end - at == ENTRY_SITE_BYTES;
     uint64_t flags = 0, floor = 0, seen = 0;
-    if (!format_2 && (!wb_get_varint(&at, end, &flags) || flags > ENTRY_FLAGS ||
-                      (flags & ENTRY_HAS_FLOOR && !wb_get_varint(&at, end, &floor)) ||
-                      (flags & ENTRY_HAS_SEEN && !wb_get_varint(&at, end, &seen)) || end - at != ENTRY_HASHES_BYTES))
+    if (!wb_get_varint(&at, end, &flags) || flags > ENTRY_FLAGS ||
+        (flags & ENTRY_HAS_FLOOR && !wb_get_varint(&at, end, &floor)) ||
+        (flags & ENTRY_HAS_SEEN && !wb_get_varint(&at, end, &seen)) || end - at != ENTRY_HASHES_BYTES)
         return false;
     *entry_out = (struct wb_catalog_entry){
         .time_ms = (int64_t)wb_unzigzag(v[0]),
@@ -159,11 +152,11 @@ static bool entry_from_row(const char *row, size_t len, struct wb_catalog_entry 
         .lifetime_count = (uint16_t)v[9],
         .history = flags & ENTRY_HAS_HISTORY,
         .floor_ms = flags & ENTRY_HAS_FLOOR ? (int64_t)(wb_unzigzag(v[0]) - wb_unzigzag(floor)) : INT64_MIN,
-        .content = format_2 ? 0 : wb_get64(at),
-        .site = wb_get64(end - ENTRY_SITE_BYTES),
+        .content = wb_get64(at),
+        .site = wb_get64(at + 8),
     };
     return entry_out->place.segment > 0 && entry_out->place.logical > 0 && entry_out->epoch > 0 &&
-           entry_out->seen_epoch > 0;
+           entry_out->seen_epoch > 0 && entry_out->content != 0;
 }
 
 /* Returns the row's length. */
@@ -195,51 +188,46 @@ static size_t entry_to_row(const struct wb_catalog_entry *entry, char row[ENTRY_
     return len + ENTRY_HASHES_BYTES;
 }
 
-int wb_catalog_entry_get(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id,
-                         struct wb_catalog_entry *entry_out)
+int wb_catalog_entry_get(struct wb_catalog_txn *txn, struct wb_pageid id, struct wb_catalog_entry *entry_out)
 {
     char key[WB_PAGEID_BYTES], row[ENTRY_BYTES_MAX];
     size_t len;
     int err;
 
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
-    WB_CHECK(table == WB_CATALOG_PAGES || table == WB_CATALOG_OLD);
     *entry_out = (struct wb_catalog_entry){0};
     wb_pageid_put(id, key);
-    err = wb_catalog_row_read(txn, table, wb_slice(key, sizeof key), sizeof row, row, &len);
+    err = wb_catalog_row_read(txn, WB_CATALOG_PAGES, wb_slice(key, sizeof key), sizeof row, row, &len);
     if (err == 0 && !entry_from_row(row, len, entry_out))
-        err = wb_catalog_corrupt(txn->catalog, table, "a row that is not an entry");
+        err = wb_catalog_corrupt(txn->catalog, WB_CATALOG_PAGES, "a row that is not an entry");
     return err;
 }
 
-int wb_catalog_entry_put(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id,
-                         const struct wb_catalog_entry *entry)
+int wb_catalog_entry_put(struct wb_catalog_txn *txn, struct wb_pageid id, const struct wb_catalog_entry *entry)
 {
     char key[WB_PAGEID_BYTES], row[ENTRY_BYTES_MAX];
 
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
-    WB_CHECK(table == WB_CATALOG_PAGES || table == WB_CATALOG_OLD);
     WB_CHECK(entry->place.segment > 0);
     WB_CHECK(entry->place.logical > 0);
     WB_CHECK(entry->epoch > 0);
+    WB_CHECK(entry->content != 0);
     wb_pageid_put(id, key);
     size_t len = entry_to_row(entry, row);
-    return wb_catalog_row_put(txn, table, wb_slice(key, sizeof key), row, len);
+    return wb_catalog_row_put(txn, WB_CATALOG_PAGES, wb_slice(key, sizeof key), row, len);
 }
 
-int wb_catalog_entry_delete(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id)
+int wb_catalog_entry_delete(struct wb_catalog_txn *txn, struct wb_pageid id)
 {
     char key[WB_PAGEID_BYTES];
 
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
-    WB_CHECK(table == WB_CATALOG_PAGES || table == WB_CATALOG_OLD);
     wb_pageid_put(id, key);
-    return wb_catalog_row_delete(txn, table, wb_slice(key, sizeof key));
+    return wb_catalog_row_delete(txn, WB_CATALOG_PAGES, wb_slice(key, sizeof key));
 }
 
 struct entry_walk {
     struct wb_catalog_txn *txn;
-    enum wb_catalog_table table;
     wb_catalog_each_entry each;
     wb_tree_passed damaged; /* NULL: damage ends the walk */
     void *context;
@@ -250,21 +238,18 @@ static int walk_entry(void *context, struct wb_slice key, struct wb_slice row)
     struct entry_walk *walk = context;
     struct wb_catalog_entry entry;
 
-    WB_CHECK(walk->table == WB_CATALOG_PAGES || walk->table == WB_CATALOG_OLD);
     WB_CHECK(key.len == WB_PAGEID_BYTES);
     if (!entry_from_row(row.ptr, row.len, &entry))
-        return wb_catalog_corrupt(walk->txn->catalog, walk->table, "a row that is not an entry");
+        return wb_catalog_corrupt(walk->txn->catalog, WB_CATALOG_PAGES, "a row that is not an entry");
     return walk->each(walk->context, wb_pageid_get(key.ptr), &entry);
 }
 
-int wb_catalog_entry_each(struct wb_catalog_txn *txn, enum wb_catalog_table table, wb_catalog_each_entry each,
-                          void *context)
+int wb_catalog_entry_each(struct wb_catalog_txn *txn, wb_catalog_each_entry each, void *context)
 {
-    struct entry_walk walk = {txn, table, each, NULL, context};
+    struct entry_walk walk = {txn, each, NULL, context};
 
     WB_CHECK(each != NULL);
-    WB_CHECK(table == WB_CATALOG_PAGES || table == WB_CATALOG_OLD);
-    return wb_catalog_row_each(txn, table, WB_PAGEID_BYTES, 0, walk_entry, &walk);
+    return wb_catalog_row_each(txn, WB_CATALOG_PAGES, WB_PAGEID_BYTES, 0, walk_entry, &walk);
 }
 
 /* Here nobody has checked the lengths of keys. */
@@ -274,11 +259,10 @@ static int walk_entry_from(void *context, struct wb_slice key, struct wb_slice r
     struct wb_catalog_entry entry;
     int err = 0;
 
-    WB_CHECK(walk->table == WB_CATALOG_PAGES);
     if (key.len != WB_PAGEID_BYTES)
-        err = wb_catalog_corrupt(walk->txn->catalog, walk->table, "a key that is not a page id");
+        err = wb_catalog_corrupt(walk->txn->catalog, WB_CATALOG_PAGES, "a key that is not a page id");
     else if (!entry_from_row(row.ptr, row.len, &entry))
-        err = wb_catalog_corrupt(walk->txn->catalog, walk->table, "a row that is not an entry");
+        err = wb_catalog_corrupt(walk->txn->catalog, WB_CATALOG_PAGES, "a row that is not an entry");
     if (err < 0)
         return walk->damaged ? walk->damaged(walk->context) : err;
     return walk->each(walk->context, wb_pageid_get(key.ptr), &entry);
@@ -295,7 +279,7 @@ static int pass_entries(void *context)
 int wb_catalog_entry_each_sound(struct wb_catalog_txn *txn, struct wb_pageid from, wb_catalog_each_entry each,
                                 wb_tree_passed damaged, void *context)
 {
-    struct entry_walk walk = {txn, WB_CATALOG_PAGES, each, damaged, context};
+    struct entry_walk walk = {txn, each, damaged, context};
     char key[WB_PAGEID_BYTES];
 
     WB_CHECK(each != NULL);
@@ -316,10 +300,7 @@ int wb_catalog_entry_each_from(struct wb_catalog_txn *txn, struct wb_pageid from
 /* Returns false if the row contradicts itself. */
 static bool segment_from_row(const char *key, const char *row, size_t len, struct wb_catalog_segment *row_out)
 {
-    bool format_2 = len == SEGMENT_BYTES_2, has_node = len == SEGMENT_BYTES || len == SEGMENT_BYTES_MAX;
-    bool has_old = has_node || len == SEGMENT_BYTES_4;
-
-    if (!has_old && len != SEGMENT_BYTES_3 && !format_2)
+    if (len != SEGMENT_BYTES && len != SEGMENT_BYTES_MAX)
         return false;
     *row_out = (struct wb_catalog_segment){
         .number = wb_get32_be(key),
@@ -334,18 +315,17 @@ static bool segment_from_row(const char *key, const char *row, size_t len, struc
         .removed = wb_get64(row + 56),
         .map_at = wb_get64(row + 64),
         .map_count = wb_get64(row + 72),
-        .epoch_min = format_2 ? wb_get32(row + 80) : wb_get64(row + 80),
-        .epoch_max = format_2 ? wb_get32(row + 84) : wb_get64(row + 88),
-        .lead_dead = format_2 ? wb_get32(row + 88) : wb_get32(row + 96),
-        .block_format = format_2 ? 1 : wb_get32(row + 100),
-        .old = format_2 ? 0 : wb_get64(row + 104),
-        .old_known = has_old ? wb_get64(row + 112) : 0,
-        .old_epoch = has_old ? wb_get64(row + 120) : 0,
-        .returned = has_old ? wb_get64(row + 128) : 0,
-        .node = has_node ? wb_get32(row + 136) : 1,
-        .range = {.prefix = has_node ? wb_get64(row + 140) : 0, .bits = has_node ? wb_get32(row + 148) : 0},
-        .origin = has_node ? wb_get32(row + 152) : 0,
-        .split = has_node && wb_get32(row + 156) != 0,
+        .epoch_min = wb_get64(row + 80),
+        .epoch_max = wb_get64(row + 88),
+        .lead_dead = wb_get32(row + 96),
+        .node = wb_get32(row + 100),
+        .old = wb_get64(row + 104),
+        .old_known = wb_get64(row + 112),
+        .old_epoch = wb_get64(row + 120),
+        .returned = wb_get64(row + 128),
+        .range = {.prefix = wb_get64(row + 136), .bits = wb_get32(row + 144)},
+        .origin = wb_get32(row + 148),
+        .split = wb_get32(row + 152) != 0,
     };
     if (len == SEGMENT_BYTES_MAX)
         wb_cells_read(row + SEGMENT_BYTES, &row_out->range.gaps);
@@ -403,16 +383,15 @@ int wb_catalog_segment_put(struct wb_catalog_txn *txn, const struct wb_catalog_s
     wb_put64(row + 80, from->epoch_min);
     wb_put64(row + 88, from->epoch_max);
     wb_put32(row + 96, from->lead_dead);
-    wb_put32(row + 100, from->block_format);
+    wb_put32(row + 100, from->node);
     wb_put64(row + 104, from->old);
     wb_put64(row + 112, from->old_known);
     wb_put64(row + 120, from->old_epoch);
     wb_put64(row + 128, from->returned);
-    wb_put32(row + 136, from->node);
-    wb_put64(row + 140, from->range.prefix);
-    wb_put32(row + 148, from->range.bits);
-    wb_put32(row + 152, from->origin);
-    wb_put32(row + 156, from->split);
+    wb_put64(row + 136, from->range.prefix);
+    wb_put32(row + 144, from->range.bits);
+    wb_put32(row + 148, from->origin);
+    wb_put32(row + 152, from->split);
     wb_cells_write(&from->range.gaps, row + SEGMENT_BYTES);
     return wb_catalog_row_put(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key), row,
                               wb_cells_count(&from->range.gaps) ? SEGMENT_BYTES_MAX : SEGMENT_BYTES);
@@ -456,25 +435,6 @@ int wb_catalog_segment_each(struct wb_catalog_txn *txn, wb_catalog_each_segment 
 
 /* ---- the summary: the single row of table state ------------------------------------------------ */
 
-/* The row as it was in format 2. What it does not have is made up for by the upgrade (repo_recover.c). */
-static void summary_from_row_2(const char *row, struct wb_catalog_summary *summary_out)
-{
-    *summary_out = (struct wb_catalog_summary){
-        .commit = wb_get64(row),
-        .pages = wb_get64(row + 8),
-        .versions = wb_get64(row + 8),
-        .captures = wb_get64(row + 8),
-        .sites = wb_get64(row + 24),
-        .revisits = wb_get64(row + 32),
-        .bytes_pages = wb_get64(row + 40),
-        .epoch = wb_get32(row + 48),
-        .snapshot = wb_get32(row + 52),
-        .next_segment = wb_get32(row + 60),
-        .bars = wb_get32(row + 64),
-        .old_format = true,
-    };
-}
-
 static void summary_from_row(const char *row, struct wb_catalog_summary *summary_out)
 {
     *summary_out = (struct wb_catalog_summary){
@@ -498,20 +458,16 @@ static void summary_from_row(const char *row, struct wb_catalog_summary *summary
 int wb_catalog_summary_get(struct wb_catalog_txn *txn, struct wb_catalog_summary *summary_out)
 {
     char row[STATE_BYTES];
-    size_t len;
     int err;
 
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     *summary_out = (struct wb_catalog_summary){0};
-    err = wb_catalog_row_read(txn, WB_CATALOG_SUMMARY, WB_SLICE_LIT("state"), sizeof row, row, &len);
+    err = wb_catalog_row_get(txn, WB_CATALOG_SUMMARY, WB_SLICE_LIT("state"), sizeof row, row);
     if (err == WB_E_NOTFOUND)
         return wb_catalog_corrupt(txn->catalog, WB_CATALOG_SUMMARY, "no row");
     if (err < 0)
         return err;
-    if (len == STATE_BYTES)
-        summary_from_row(row, summary_out);
-    else if (len == STATE_BYTES_2)
-        summary_from_row_2(row, summary_out);
+    summary_from_row(row, summary_out);
     if (summary_out->epoch == 0 || summary_out->epoch == UINT64_MAX || summary_out->next_segment == 0 ||
         summary_out->versions < summary_out->pages || summary_out->captures < summary_out->versions ||
         summary_out->history.keep > WB_STORE_KEEP_DURATION || summary_out->history.value > WB_STORE_HISTORY_VALUE_MAX)

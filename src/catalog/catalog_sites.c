@@ -220,7 +220,6 @@ int wb_catalog_bar_each(struct wb_catalog_txn *txn, wb_catalog_each_bar each, vo
 enum {
     REVISIT_KEY_BYTES = WB_PAGEID_BYTES + 8, /* page and time */
     REVISIT_BYTES = 1 + 8 + 8 + WB_SHA1_BYTES + WB_PAGEID_BYTES,
-    REVISIT_BYTES_2 = 40, /* in format 2, with the page alone as the key */
     WAITING_KEY_BYTES = WB_PAGEID_BYTES + REVISIT_KEY_BYTES,
 };
 enum revisit_flags { REVISIT_HAS_SHA1 = 1, REVISIT_NOT_MODIFIED = 2 };
@@ -252,14 +251,6 @@ static bool revisit_from_row(struct wb_slice key, struct wb_slice row, struct wb
 {
     *revisit_out = (struct wb_store_revisit){0};
     *site_out = 0;
-    if (key.len == WB_PAGEID_BYTES && row.len == REVISIT_BYTES_2) { /* of format 2 */
-        revisit_out->id = revisit_out->original = wb_pageid_get(key.ptr);
-        revisit_out->time_ms = (int64_t)wb_get64(row.ptr);
-        revisit_out->has_sha1 = wb_get32(row.ptr + 8) != 0;
-        *site_out = wb_get64(row.ptr + 12);
-        memcpy(revisit_out->sha1, row.ptr + 20, WB_SHA1_BYTES);
-        return true;
-    }
     if (key.len != REVISIT_KEY_BYTES || row.len != REVISIT_BYTES ||
         (uint8_t)row.ptr[0] > (REVISIT_HAS_SHA1 | REVISIT_NOT_MODIFIED))
         return false;
@@ -407,34 +398,4 @@ int wb_catalog_revisit_waiting(struct wb_catalog_txn *txn, struct wb_pageid orig
     wb_pageid_put(original, from);
     int err = wb_catalog_row_each_from(txn, WB_CATALOG_WAITING, wb_slice(from, sizeof from), walk_waiting, &walk);
     return err < 0 ? err : walk.result;
-}
-
-/* ---- format 2 -------------------------------------------------------------------------------------------- */
-
-struct revisit_row {
-    struct wb_store_revisit revisit;
-    uint64_t site;
-};
-struct revisit_rows WB_VEC_OF(struct revisit_row);
-
-static int gather_revisit_row(void *context, const struct wb_store_revisit *revisit, uint64_t site)
-{
-    struct revisit_rows *rows = context;
-
-    return wb_vec_push(rows, (struct revisit_row){*revisit, site});
-}
-
-int wb_catalog_revisit_upgrade(struct wb_catalog_txn *txn)
-{
-    struct revisit_rows rows = {0};
-    bool is_new;
-    int err = wb_catalog_revisit_each(txn, gather_revisit_row, &rows);
-
-    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
-    if (err == 0)
-        err = wb_catalog_clear(txn, WB_CATALOG_REVISITS);
-    for (size_t i = 0; i < rows.count && err == 0; i++)
-        err = wb_catalog_revisit_put(txn, rows.items[i].site, &rows.items[i].revisit, &is_new);
-    wb_vec_release(&rows);
-    return err;
 }

@@ -18,7 +18,6 @@
  *   state      a single row, the summary      counters, the history policy, epoch, commit number
  *   nodes      number -> node                where the files are (nodes.c)
  *   events     page id, time, kind -> event   batch designs: what waits for a transfer beside pages (catalog_events.c)
- *   old        page id -> entry               only in repositories of format 2: what their one snapshot still had
  *
  * Rows are read and changed in transactions (struct wb_catalog_txn). Underneath is a
  * copy-on-write B-tree (tree.h) that verifies every page it reads. So a damaged file gives
@@ -39,21 +38,20 @@
 #define WB_CATALOG_NAME "catalog.wbt"
 
 /* Every table: its name in C, its number in the file, its name in messages. A new table is one more line. */
-#define WB_CATALOG_TABLES(X)              \
-    X(WB_CATALOG_PAGES, 0, "pages")       \
-    X(WB_CATALOG_OLD, 1, "old")           \
-    X(WB_CATALOG_SEGMENTS, 2, "segments") \
-    X(WB_CATALOG_SITES, 3, "sites")       \
-    X(WB_CATALOG_REVISITS, 4, "revisits") \
-    X(WB_CATALOG_RETIRED, 5, "retired")   \
-    X(WB_CATALOG_SUMMARY, 6, "state")     \
-    X(WB_CATALOG_BARS, 7, "bars")           \
-    X(WB_CATALOG_HISTORY, 8, "history")     \
-    X(WB_CATALOG_SNAPSHOTS, 9, "snapshots") \
-    X(WB_CATALOG_HOLDERS, 10, "holders")    \
-    X(WB_CATALOG_WAITING, 11, "waiting")    \
-    X(WB_CATALOG_NODES, 12, "nodes")        \
-    X(WB_CATALOG_EVENTS, 13, "events")
+#define WB_CATALOG_TABLES(X)                \
+    X(WB_CATALOG_PAGES, 0, "pages")         \
+    X(WB_CATALOG_SEGMENTS, 1, "segments")   \
+    X(WB_CATALOG_SITES, 2, "sites")         \
+    X(WB_CATALOG_REVISITS, 3, "revisits")   \
+    X(WB_CATALOG_RETIRED, 4, "retired")     \
+    X(WB_CATALOG_SUMMARY, 5, "state")       \
+    X(WB_CATALOG_BARS, 6, "bars")           \
+    X(WB_CATALOG_HISTORY, 7, "history")     \
+    X(WB_CATALOG_SNAPSHOTS, 8, "snapshots") \
+    X(WB_CATALOG_HOLDERS, 9, "holders")     \
+    X(WB_CATALOG_WAITING, 10, "waiting")    \
+    X(WB_CATALOG_NODES, 11, "nodes")        \
+    X(WB_CATALOG_EVENTS, 12, "events")
 
 enum wb_catalog_table {
 #define WB_CATALOG_TABLE_ENUM(name, number, words) name = number,
@@ -94,7 +92,7 @@ struct wb_catalog_entry {
     uint32_t stored_bytes;   /* bytes that compaction frees when the page dies; 0 in a lead */
     uint64_t epoch;          /* in which it arrived */
     uint64_t seen_epoch;     /* in which its newest capture arrived: states before it show an older time */
-    uint64_t content;        /* hash of status, type and body (wb_history_content); 0 in a row of format 2 */
+    uint64_t content;        /* hash of status, type and body (wb_history_content), never 0 */
     bool history;            /* table history has rows of this page */
     int64_t floor_ms;        /* wb_history.floor_ms; INT64_MIN if nothing was forgotten */
     uint16_t status;         /* of the HTTP response */
@@ -120,7 +118,6 @@ struct wb_catalog_segment {
     uint64_t map_at;      /* in a compacted file: the offset of its map of blocks */
     uint64_t map_count;   /* ... and the number of entries in the map */
     uint64_t epoch_min, epoch_max; /* in which its pages arrived */
-    uint32_t block_format; /* the oldest format that one of its blocks may have (block.h) */
     union {
         uint32_t lead_dead; /* dead pages whose bytes the last compaction kept, as parts of leads */
         uint32_t unwritten; /* bucket files: commits with removals that could not be written to them */
@@ -128,7 +125,7 @@ struct wb_catalog_segment {
     uint64_t old_known;   /* entries that the last compaction has flagged as not the latest version (block.h) ... */
     uint64_t old_epoch;   /* ... and the epoch in which it looked; UINT64_MAX if it could not flag all of them */
     uint64_t returned;    /* versions that have become the latest once more since then */
-    uint32_t node;        /* on which its file is; 1 in rows of format 3 */
+    uint32_t node;        /* on which its file is */
     struct wb_catalog_range range; /* all its pages have ids in this range */
     uint32_t origin;      /* 0, or the segment from which it was split off: its places have that number */
     bool split;           /* parts were split off: places with its number may be in segments that have it as origin */
@@ -185,7 +182,6 @@ struct wb_catalog_summary {
     uint32_t next_segment;   /* the next free segment number */
     uint32_t next_node;      /* above all numbers that removed nodes had; 0: none was removed since this is kept */
     struct wb_store_history history;
-    bool old_format;         /* the row is one of format 2 */
 };
 
 struct wb_catalog;
@@ -267,17 +263,13 @@ int wb_catalog_check(struct wb_catalog_txn *txn, wb_tree_found found, void *cont
  * walk.
  */
 
-/* table is WB_CATALOG_PAGES, or in a repository of format 2 also WB_CATALOG_OLD. */
-int wb_catalog_entry_get(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id,
-                         struct wb_catalog_entry *entry_out);
-int wb_catalog_entry_put(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id,
-                         const struct wb_catalog_entry *entry);
-int wb_catalog_entry_delete(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id);
+int wb_catalog_entry_get(struct wb_catalog_txn *txn, struct wb_pageid id, struct wb_catalog_entry *entry_out);
+int wb_catalog_entry_put(struct wb_catalog_txn *txn, struct wb_pageid id, const struct wb_catalog_entry *entry);
+int wb_catalog_entry_delete(struct wb_catalog_txn *txn, struct wb_pageid id);
 typedef int (*wb_catalog_each_entry)(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry);
-int wb_catalog_entry_each(struct wb_catalog_txn *txn, enum wb_catalog_table table, wb_catalog_each_entry each,
-                          void *context);
+int wb_catalog_entry_each(struct wb_catalog_txn *txn, wb_catalog_each_entry each, void *context);
 
-/* The same for table pages, from an id on. */
+/* The same from an id on. */
 int wb_catalog_entry_each_from(struct wb_catalog_txn *txn, struct wb_pageid from, wb_catalog_each_entry each,
                                void *context);
 
@@ -372,9 +364,6 @@ int wb_catalog_revisit_of(struct wb_catalog_txn *txn, struct wb_pageid id, wb_ca
 int wb_catalog_revisit_waiting(struct wb_catalog_txn *txn, struct wb_pageid original, wb_catalog_each_revisit each,
                                void *context);
 int wb_catalog_revisit_each(struct wb_catalog_txn *txn, wb_catalog_each_revisit each, void *context);
-
-/* Rewrites the rows of format 2, whose keys have no time. */
-int wb_catalog_revisit_upgrade(struct wb_catalog_txn *txn);
 
 /* A bar or an exception. A row of a page with `except` allows the page although its site is barred. */
 struct wb_catalog_bar {

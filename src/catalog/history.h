@@ -38,7 +38,7 @@
 
 /* One version. */
 struct wb_history_version {
-    uint64_t content;         /* hash of status, media type and body (wb_history_content); 0: not known */
+    uint64_t content;         /* hash of status, media type and body (wb_history_content); 0: only the entry has it */
     uint64_t arrived, ceased; /* epochs; ceased is 0 in the latest version */
     struct wb_catalog_place place;
     uint64_t body_bytes;

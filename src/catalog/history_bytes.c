@@ -6,10 +6,11 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "catalog/history_list.h"
 
 enum {
-    HISTORY_FORMAT = 2,
+    HISTORY_FORMAT = 1,
     HISTORY_HEAD_BYTES = 9, /* format and site */
     NUMBER_MAX = 10,        /* bytes of the longest varint */
 };
@@ -232,8 +233,9 @@ static void get_bytes(struct history_reader *r, struct wb_history_version *versi
     uint64_t slot = get_difference(r, before->slot);
     uint64_t segment = same_block ? before->segment : get_number(r);
     uint64_t logical = same_block ? before->logical : get_number(r);
-    r->ok = r->ok && status <= UINT16_MAX && body <= UINT32_MAX && stored <= UINT32_MAX && slot <= UINT16_MAX &&
-            segment > 0 && segment <= UINT32_MAX && logical > 0 && version->ceased >= version->arrived;
+    r->ok = r->ok && version->content != 0 && status <= UINT16_MAX && body <= UINT32_MAX && stored <= UINT32_MAX &&
+            slot <= UINT16_MAX && segment > 0 && segment <= UINT32_MAX && logical > 0 &&
+            version->ceased >= version->arrived;
     version->status = (uint16_t)status;
     version->body_bytes = body;
     version->stored_bytes = (uint32_t)stored;
@@ -305,8 +307,10 @@ int wb_history_decode(struct wb_slice bytes, struct wb_history *history_out, uin
 
     wb_history_clear(history_out);
     *site_out = 0;
-    if (!r.ok || bytes.ptr[0] != HISTORY_FORMAT)
+    if (!r.ok)
         return wb_fail(WB_E_CORRUPT, "the bytes are not a history");
+    if (bytes.ptr[0] != HISTORY_FORMAT)
+        return wb_fail_format("the history of a page", (uint8_t)bytes.ptr[0], HISTORY_FORMAT);
     *site_out = wb_get64(bytes.ptr + 1);
     r.at += HISTORY_HEAD_BYTES;
     uint64_t flags = get_number(&r);

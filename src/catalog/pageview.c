@@ -83,7 +83,7 @@ static int load(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid id, 
 
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     wb_pageview_clear(view_out, id);
-    err = wb_catalog_entry_get(txn, WB_CATALOG_PAGES, id, &entry);
+    err = wb_catalog_entry_get(txn, id, &entry);
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
     view_out->had_entry = err == 0;
@@ -202,8 +202,6 @@ static int add_capture(struct wb_pageview *view, const struct wb_pageview_change
 
     WB_CHECK(change->kind <= WB_PAGEVIEW_TOUCH);
     WB_CHECK(change->kind == WB_PAGEVIEW_TOUCH || change->content != 0);
-    if (change->learned && latest && latest->content == 0)
-        latest->content = change->content;
     if (change->kind == WB_PAGEVIEW_TOUCH && change->content == 0)
         known = latest;
     else
@@ -329,9 +327,9 @@ int wb_pageview_save(struct wb_catalog_txn *txn, struct wb_pageview *view)
     if (wb_history_latest(&view->history)) {
         wb_pageview_entry(view, &entry);
         WB_CHECK(entry.place.segment != WB_PAGEVIEW_PENDING_SEGMENT);
-        err = wb_catalog_entry_put(txn, WB_CATALOG_PAGES, view->id, &entry);
+        err = wb_catalog_entry_put(txn, view->id, &entry);
     } else if (view->had_entry) {
-        err = wb_catalog_entry_delete(txn, WB_CATALOG_PAGES, view->id);
+        err = wb_catalog_entry_delete(txn, view->id);
     }
     if (err < 0)
         return err;

@@ -82,7 +82,6 @@ struct wb_pageview_change {
     uint64_t content;  /* of a capture (wb_history_content); of a touch: 0, or what was seen */
     uint64_t replaces; /* a content of its time that it replaces, because it is longer; or 0 */
     bool forgotten;    /* of a touch: that content was forgotten, and others of its time came later */
-    bool learned;      /* the latest version had no hash of its content, but was found to have this one */
     bool has_bytes;    /* they are stored if the content is not there yet: the following are known */
     struct wb_catalog_place place;
     uint32_t body_bytes, stored_bytes;

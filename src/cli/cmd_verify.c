@@ -81,7 +81,7 @@ static int verify_cycle(const char *dir, struct verify_show *v)
     struct wb_cycle_status status;
 
     int err = wb_cycle_status(dir, &status);
-    if (err != WB_E_CORRUPT)
+    if (err != WB_E_CORRUPT && err != WB_E_NEWER)
         return err == WB_E_NOTFOUND ? 0 : err;
     on_other_found(v, true, "cycle", 0, wb_error_message());
     return 0;

@@ -1,6 +1,7 @@
 /* crawl_args.c - turns the options of crawl, generate and run into those of the rooms crawl and cycle. */
 #include "cli/crawl_args.h"
 #include "base/date.h"
+#include "extract/extract.h"
 
 #include <string.h>
 

@@ -27,8 +27,8 @@ void wb_crawl_show_release(struct wb_crawl_show *show);
 struct wb_crawl_sink wb_crawl_show_sink(struct wb_crawl_show *show);
 
 /*
- * Composes the progress line: pages and MB a second since last, which is `seconds` ago, then the state of the crawl.
- * Here so that a test can look at the words.
+ * A test seam, so that the words can be looked at. Composes the progress line: pages and MB a second since last, which
+ * is `seconds` ago, then the state of the crawl.
  */
 void wb_crawl_show_text(const struct wb_crawl_stat *last, const struct wb_crawl_stat *stat, double seconds,
                         char *text_out, size_t size);

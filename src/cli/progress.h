@@ -26,7 +26,7 @@ void wb_progress_show(const struct wb_progress *progress, const char *text);
 /* Removes the line, if there is one, before something else is printed. */
 void wb_progress_clear(void);
 
-/* Composes the text of the line; text_out has room for size bytes. Here so that a test can look at the words. */
+/* A test seam. Composes the text of the line; text_out has room for size bytes. */
 void wb_progress_text(const char *verb, uint64_t done, uint64_t total, uint64_t pages, double seconds, char *text_out,
                       unsigned size);
 

@@ -174,7 +174,7 @@ static void write_past(struct wb_rowpen *pen, const struct wb_webdb_rows_past *p
 
 static const char *tag_word(uint8_t tag)
 {
-    if (tag == WB_EDIT_TAG_SITEMAP)
+    if (tag == WB_PAGELINK_TAG_SITEMAP)
         return "sitemap";
     return tag >= WB_EXTRACT_LINK_A && tag < WB_EXTRACT_LINK_END ? wb_extract_tag_name(tag) : "";
 }
@@ -188,7 +188,7 @@ static void write_link(struct wb_rowpen *pen, const struct wb_webdb_link *link)
     wb_rowpen_text(pen, "to", link->to);
     wb_rowpen_text(pen, "anchor", link->anchor);
     wb_rowpen_text(pen, "tag", wb_slice_str(tag_word(link->tag)));
-    wb_rowpen_bool(pen, "nofollow", link->flags & WB_EDIT_LINK_NOFOLLOW);
+    wb_rowpen_bool(pen, "nofollow", link->flags & WB_PAGELINK_NOFOLLOW);
 }
 
 static void write_site(struct wb_rowpen *pen, const struct wb_webdb_site *site)
@@ -316,7 +316,7 @@ static int link_line(struct wb_webdb_rows *rows, const struct wb_webdb_link *lin
     wb_hex_encode(link->from_md5, sizeof link->from_md5, md5);
     int err = wb_buf_append(&rows->out, md5, sizeof md5 - 1);
     if (err == 0)
-        err = wb_buf_append_str(&rows->out, link->flags & WB_EDIT_LINK_NOFOLLOW ? " -x> " : " --> ");
+        err = wb_buf_append_str(&rows->out, link->flags & WB_PAGELINK_NOFOLLOW ? " -x> " : " --> ");
     if (err == 0)
         err = wb_rowpen_clean(&rows->out, link->to, '?');
     if (err == 0 && link->anchor.len)

@@ -178,7 +178,7 @@ int wb_item_push(struct wb_spill *spill, struct wb_spill_queue *queue, const str
     bytes[0] = (char)(item->kind | (item->https ? ITEM_HTTPS : 0));
     bytes[1] = (char)item->tries;
     bytes[2] = (char)item->hops;
-    wb_put16(bytes + 3, item->depth);
+    wb_put16(bytes + 3, wb_depth_code(item->depth));
     memcpy(bytes + ITEM_HEAD_BYTES, item->path.ptr, item->path.len);
     return wb_spill_push(spill, queue, wb_slice(bytes, ITEM_HEAD_BYTES + item->path.len));
 }
@@ -200,7 +200,7 @@ int wb_site_pop(struct wb_site *site, struct wb_spill *spill, struct wb_buf *mem
     item_out->https = first & ITEM_HTTPS;
     item_out->tries = (uint8_t)bytes.ptr[1];
     item_out->hops = (uint8_t)bytes.ptr[2];
-    item_out->depth = wb_get16(bytes.ptr + 3);
+    item_out->depth = wb_depth_of_code(wb_get16(bytes.ptr + 3));
     item_out->path = wb_slice(bytes.ptr + ITEM_HEAD_BYTES, bytes.len - ITEM_HEAD_BYTES);
     return 1;
 }

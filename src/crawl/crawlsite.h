@@ -41,7 +41,7 @@ struct wb_item {
     uint8_t kind;   /* enum wb_item_kind */
     uint8_t tries;  /* requests that failed so far */
     uint8_t hops;   /* redirects that led here */
-    uint16_t depth; /* links away from a seed, or WB_EDIT_DEPTH_NEED and a level */
+    struct wb_depth depth;
     bool https;
     struct wb_slice path; /* path and query: what follows the site's name in the URL */
 };
@@ -182,8 +182,9 @@ int64_t wb_site_wait(const struct wb_site_row *row, int64_t now_ms);
 void wb_site_shift(struct wb_site *site, int64_t by_ms);
 
 /*
- * When a site may be asked again: the interval after the request was sent, but also a rest after the response ended
- * that is as long as the request took (at most the interval). So a server slower than the interval gets a pause too.
+ * A test seam. When a site may be asked again: the interval after the request was sent, but also a rest after the
+ * response ended that is as long as the request took (at most the interval). So a server slower than the interval gets
+ * a pause too.
  */
 int64_t wb_site_rest(int64_t sent_ms, int64_t ended_ms, int64_t interval_ms);
 

@@ -346,7 +346,8 @@ int wb_fetchlist_commit(struct wb_fetchlist *list, int64_t *run_out, struct wb_d
     *run_out = 0;
     *stat_out = (struct wb_dispenser_list_stat){0};
     for (size_t i = 0; err == 0 && i < list->urls.count; i++)
-        seeds[i] = (struct wb_seed){.url = text_of(list, list->urls.items[i].text), .depth = list->urls.items[i].depth};
+        seeds[i] = (struct wb_seed){.url = text_of(list, list->urls.items[i].text),
+                                    .depth.links = list->urls.items[i].depth};
     for (size_t i = 0; err == 0 && i < list->groups.count; i++) {
         const struct listed_group *group = &list->groups.items[i];
         WB_CHECK(group->first + group->count <= list->urls.count);

@@ -1,7 +1,7 @@
 /*
  * lines.c - files of lines between the processes of a crawl and the readers of its log.
  *
- *   head   at 0  "WBLN"    4  version 1 (2), zero (2)    8  checksum of bytes 0 to 8 (8)
+ *   head   at 0  "WBLN"    4  format 1 (2), zero (2)    8  checksum of bytes 0 to 8 (8)
  *          16  end (8), round (8), checksum of both (8): written by the process that appends
  *          40  told to --json (8), told to --log (8), checksum of both (8): written by the parent
  *   then   lines, up to end; bytes after it do not count
@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/path.h"
@@ -23,7 +24,7 @@
 
 enum {
     LINES_MAGIC = 0x57424c4e,
-    VERSION = 1,
+    FORMAT = 1,
     HEAD_BYTES = 64,
     HEAD_CHECK_AT = 8,
     END_AT = 16,
@@ -62,7 +63,7 @@ static int write_head(struct wb_lines *lines)
     lines->end = lines->told[0] = lines->told[1] = HEAD_BYTES;
     lines->round = 0;
     memcpy(head, "WBLN", 4);
-    wb_put16(head + 4, VERSION);
+    wb_put16(head + 4, FORMAT);
     wb_put64(head + HEAD_CHECK_AT, wb_hash64(head, HEAD_CHECK_AT));
     int err = wb_file_write_at(&lines->file, 0, head, sizeof head);
     if (err == 0)
@@ -86,8 +87,8 @@ static int try_head(struct wb_lines *lines)
         return 0;
     if (wb_get64(head + HEAD_CHECK_AT) != wb_hash64(head, HEAD_CHECK_AT))
         return 0;
-    if (wb_get16(head + 4) > VERSION)
-        return wb_fail(WB_E_NEWER, "%s was made by a newer version", lines->file.path);
+    if (wb_get16(head + 4) != FORMAT)
+        return wb_fail_format(lines->file.path, wb_get16(head + 4), FORMAT);
     if (!read_part(head + END_AT, &end, &round) || !read_part(head + TOLD_AT, &told[0], &told[1]))
         return 0;
     if (end < HEAD_BYTES || end > size)

@@ -52,7 +52,7 @@ static int is_left_alone(struct wb_worker *w, const struct wb_url *url, const st
 {
     int64_t time_ms;
 
-    if (!wb_edit_is_need(item->depth))
+    if (!item->depth.need)
         return is_known(w, url);
     int err = wb_store_time(w->repo.store, wb_pageid_of_key(wb_buf_slice(&w->scratch.key)), &time_ms);
     if (err == WB_E_NOTFOUND)
@@ -73,7 +73,7 @@ static int admit_key(struct wb_worker *w, struct wb_site *site, const struct wb_
         return 0;
     struct wb_pageid id = wb_pageid_of_key(wb_buf_slice(&w->scratch.key));
     err = wb_seen_add(&site->seen, w->plan->options->dir, id);
-    if (err == 0 && item->kind == WB_ITEM_PAGE && !wb_edit_is_need(item->depth) && wb_seen_has(&site->unread, id) &&
+    if (err == 0 && item->kind == WB_ITEM_PAGE && !item->depth.need && wb_seen_has(&site->unread, id) &&
         !wb_seen_marked(&site->unread, id)) {
         wb_seen_mark(&site->unread, id, true);
         wb_news_mark(w, site, id, false);
@@ -86,7 +86,7 @@ static int admit_key(struct wb_worker *w, struct wb_site *site, const struct wb_
         if (err != 0)
             return err < 0 ? err : 0;
     }
-    bool trusted = flags & WB_LINKS_SEED || wb_edit_is_need(item->depth);
+    bool trusted = flags & WB_LINKS_SEED || item->depth.need;
     const char *trap = trusted ? NULL : wb_trap_check(&site->trap, entry.path, wb_clock_now_ms());
     if (trap) {
         if (!(flags & WB_LINKS_QUIET))
@@ -115,7 +115,8 @@ int wb_links_admit(struct wb_worker *w, struct wb_site *site, const struct wb_ur
 
 /* ---- to other sites ---------------------------------------------------------------------------------------------- */
 
-static int add_out(struct wb_worker *w, struct wb_slice name, const struct wb_url *url, uint16_t depth, bool listed)
+static int add_out(struct wb_worker *w, struct wb_slice name, const struct wb_url *url, struct wb_depth depth,
+                   bool listed)
 {
     struct wb_links *links = &w->links;
     struct wb_slice href = wb_url_href(url);
@@ -141,11 +142,11 @@ static int add_out(struct wb_worker *w, struct wb_slice name, const struct wb_ur
 }
 
 /* The other site is ours too: the link goes into its queue, and into its chain, so that a crash does not lose it. */
-static int admit_neighbour(struct wb_worker *w, struct wb_site *site, const struct wb_url *url, uint16_t depth)
+static int admit_neighbour(struct wb_worker *w, struct wb_site *site, const struct wb_url *url, struct wb_depth depth)
 {
     struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = depth};
-    struct wb_edit_link link = {.url = wb_url_href(url)};
-    struct wb_edit edit = {.kind = WB_EDIT_SEEDS, .count = depth, .links = &link, .link_count = 1};
+    struct wb_pagelink link = {.url = wb_url_href(url)};
+    struct wb_edit edit = {.kind = WB_EDIT_SEEDS, .depth = depth, .links = &link, .link_count = 1};
 
     int got = wb_links_admit(w, site, url, &item, 0);
     if (got <= 0)
@@ -171,10 +172,9 @@ int wb_links_follow(struct wb_worker *w, struct wb_site *site, struct wb_slice u
 {
     WB_CHECK(w->magic == WB_WORKER_MAGIC && site->magic == WB_SITE_MAGIC && !site->guest);
     struct wb_url *target = &w->scratch.target;
+    bool need = item->depth.need;
 
-    bool need = wb_edit_is_need(item->depth);
-
-    if (item->depth > w->plan->options->max_depth && !need)
+    if (!need && item->depth.links > w->plan->options->max_depth)
         return 0;
     if (item->kind == WB_ITEM_PAGE && flags == 0 && was_decided(w, site, url, need))
         return 0;
@@ -201,22 +201,26 @@ int wb_links_follow(struct wb_worker *w, struct wb_site *site, struct wb_slice u
 }
 
 int wb_links_follow_edit(struct wb_worker *w, struct wb_site *site, const struct wb_edit_page *page,
-                         const struct wb_edit_link *link, unsigned flags)
+                         const struct wb_pagelink *link, unsigned flags)
 {
-    struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = (uint16_t)(page->depth + 1)};
-    bool needed = wb_edit_is_need(page->depth);
-    unsigned level = needed ? (page->depth & 0xffu) + 1 : 1;
+    struct wb_item item = {.kind = WB_ITEM_PAGE};
+    uint16_t links = page->depth.links;
+    bool needed = page->depth.need;
     int err = 0;
 
     /* Of what was fetched because a page needs it, only style sheets and scripts need something themselves: a file that
      * turns out to be a page does not. */
-    bool follow = (link->flags & (WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW)) == WB_EDIT_LINK_FOLLOW;
-    bool need = wb_extract_need(link->tag) & w->plan->options->with && level <= WB_EDIT_NEED_LEVELS &&
+    bool follow = (link->flags & (WB_PAGELINK_FOLLOW | WB_PAGELINK_NOFOLLOW)) == WB_PAGELINK_FOLLOW;
+    bool need = wb_extract_need(link->tag) & w->plan->options->with && page->depth.need < WB_DEPTH_NEED_MAX &&
                 (!needed || wb_extract_is_needy(page->type));
-    if (follow && !needed && !wb_edit_is_need(item.depth) && page->depth < w->plan->options->max_depth)
+    if (follow && !needed && links != WB_DEPTH_LINKS_MAX && links < w->plan->options->max_depth) {
+        item.depth.links = links == WB_DEPTH_UNKNOWN ? WB_DEPTH_UNKNOWN : (uint16_t)(links + 1);
         err = wb_links_follow(w, site, link->url, &item, flags);
-    item.depth = (uint16_t)(WB_EDIT_DEPTH_NEED + level);
-    return err < 0 || !need ? err : wb_links_follow(w, site, link->url, &item, flags);
+    }
+    if (err < 0 || !need)
+        return err;
+    item.depth = (struct wb_depth){.need = (uint8_t)(page->depth.need + 1)};
+    return wb_links_follow(w, site, link->url, &item, flags);
 }
 
 int wb_links_pass_on(struct wb_worker *w, struct wb_site *site)
@@ -266,7 +270,7 @@ int wb_links_flush(struct wb_links *links, struct wb_dispenser *dispenser, const
                                          .scheme = wb_slice_str(out->https ? "https" : "http"),
                                          .priority = INT32_MIN, .delay_ms = -2, .budget = -2, /* as they are */
                                          .seeds = &seeds[i], .seed_count = 1, .by_link = true, .listed = out->listed,
-                                         .needed = wb_edit_is_need(out->depth),
+                                         .needed = out->depth.need != 0,
                                          .continues = plan->goes_on};
     }
     if (err == 0)

@@ -28,8 +28,8 @@ int wb_news_known(struct wb_worker *w, struct wb_site *site, const struct wb_ite
         return 0;
     WB_CHECK(item->kind == WB_ITEM_PAGE || item->kind == WB_ITEM_SITEMAP);
     wb_worker_dirty(w);
-    return wb_buf_printf(&site->news, "+%04x%c%c%.*s\n", (unsigned)item->depth, item->kind == WB_ITEM_PAGE ? 'p' : 'm',
-                         item->https ? 's' : '-', WB_SLICE_ARG(item->path));
+    return wb_buf_printf(&site->news, "+%04x%c%c%.*s\n", (unsigned)wb_depth_code(item->depth),
+                         item->kind == WB_ITEM_PAGE ? 'p' : 'm', item->https ? 's' : '-', WB_SLICE_ARG(item->path));
 }
 
 void wb_news_mark(struct wb_worker *w, struct wb_site *site, struct wb_pageid id, bool done)
@@ -113,9 +113,10 @@ static int hear_known(struct wb_worker *w, struct wb_site *site, struct wb_slice
 {
     uint64_t depth;
 
-    if (line.len <= HEAD_BYTES || !read_hex(wb_slice(line.ptr + 1, 4), &depth))
+    if (line.len <= HEAD_BYTES || !read_hex(wb_slice(line.ptr + 1, 4), &depth) || !wb_depth_is_code(depth))
         return 0;
-    struct wb_item item = {.kind = line.ptr[5] == 'm' ? WB_ITEM_SITEMAP : WB_ITEM_PAGE, .depth = (uint16_t)depth};
+    struct wb_item item = {.kind = line.ptr[5] == 'm' ? WB_ITEM_SITEMAP : WB_ITEM_PAGE,
+                           .depth = wb_depth_of_code(depth)};
     struct wb_slice path = wb_slice(line.ptr + HEAD_BYTES, line.len - HEAD_BYTES);
     int err = wb_site_url(site, line.ptr[6] == 's', path, &w->scratch.url_text);
     if (err == 0)

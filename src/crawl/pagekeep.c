@@ -29,12 +29,12 @@ static int follow_links(struct wb_errand *errand, const struct wb_edit_page *pag
 /* Feeds that a root page names tell of new pages, as sitemaps do. */
 static int follow_feeds(struct wb_errand *errand, const struct wb_extract *extract)
 {
-    struct wb_item item = {.kind = WB_ITEM_SITEMAP, .depth = 1};
+    struct wb_item item = {.kind = WB_ITEM_SITEMAP, .depth.links = 1};
     struct wb_worker *w = errand->worker;
     unsigned feeds = 0;
 
     if (!wb_errand_is_root(errand) || w->plan->options->ignore_sitemaps || w->plan->options->max_depth == 0 ||
-        wb_edit_is_need(errand->item.depth))
+        errand->item.depth.need)
         return 0;
     for (size_t i = 0; i < extract->link_count && feeds < FEEDS_MAX; i++) {
         if (!(extract->links[i].rels & WB_EXTRACT_REL_FEED))
@@ -53,12 +53,14 @@ static int extract_page(struct wb_outcome *o, const struct wb_page *page, struct
 
     unsigned wants = WB_EXTRACT_LINKS | (w->plan->options->with ? WB_EXTRACT_NEEDS : 0u);
 
-    int err = wb_pagefacts_read(&w->facts, page, w->plan->agent, wants, &o->edit.page, extract);
+    struct wb_pagefacts facts;
+    int err = wb_factfinder_read(&w->finder, page, w->plan->agent, wants, &facts, extract);
     if (err < 0)
         return err;
+    wb_edit_page_describe(&o->edit.page, page, &facts);
     struct wb_errand *errand = o->errand;
     wb_trap_learn(&errand->site->trap, errand->item.path, extract->simhash);
-    if (wb_edit_is_need(errand->item.depth) && strcmp(extract->module, "html") == 0)
+    if (errand->item.depth.need && strcmp(extract->module, "html") == 0)
         err = wb_seen_add(&errand->site->unread, w->plan->options->dir, errand->id);
     return err < 0 ? err : 0;
 }

@@ -204,7 +204,7 @@ static int read_target(struct wb_errand *errand, struct wb_slice head, struct wb
     struct wb_worker *w = errand->worker;
     struct wb_slice location;
 
-    int err = wb_pagefacts_location(head, wb_buf_slice(&errand->url), &w->scratch.base, &w->scratch.target, &location);
+    int err = wb_http_location(head, wb_buf_slice(&errand->url), &w->scratch.base, &w->scratch.target, &location);
     if (err == 0)
         err = wb_url_key(&w->scratch.target, &w->scratch.key);
     if (err < 0)
@@ -290,8 +290,8 @@ static int take_hints(struct wb_errand *errand, struct wb_edit *edit)
     struct wb_site *site = errand->site;
 
     for (size_t i = 0; i < edit->link_count; i++) {
-        bool nested = edit->links[i].tag == WB_EDIT_TAG_SITEMAP;
-        struct wb_item item = {.kind = nested ? WB_ITEM_SITEMAP : WB_ITEM_PAGE, .depth = 1};
+        bool nested = edit->links[i].tag == WB_PAGELINK_TAG_SITEMAP;
+        struct wb_item item = {.kind = nested ? WB_ITEM_SITEMAP : WB_ITEM_PAGE, .depth.links = 1};
         if (nested && (site->sitemaps + site->again.count > WB_SITEMAPS_MAX))
             continue;
         int err = wb_links_follow(w, site, edit->links[i].url, &item, nested ? WB_LINKS_FRONT : 0);
@@ -317,11 +317,10 @@ static int sitemap_came(struct wb_errand *errand, struct wb_fetch_result *result
     if (!result->error && result->status / 100 != 2)
         entry.error = WB_CRAWL_STATUS;
     if (!entry.error) {
-        err = wb_sitemap_extract(w->facts.extractor, wb_buf_slice(&errand->url), wb_buf_slice(&result->body),
+        err = wb_sitemap_extract(w->finder.extractor, wb_buf_slice(&errand->url), wb_buf_slice(&result->body),
                                  &extract);
         if (err == 0)
-            err = wb_pagefacts_links(&w->facts, &extract, false, &edit.link_count);
-        edit.links = w->facts.links;
+            err = wb_factfinder_links(&w->finder, &extract, false, &edit.links, &edit.link_count);
     }
     if (err == 0)
         err = wb_visit_note(w, site, &edit);

@@ -17,6 +17,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/path.h"
@@ -121,7 +122,7 @@ static void make_head(uint8_t head[RECENT_CHECK_AT + 8])
     wb_put64(head + RECENT_CHECK_AT, wb_hash64(head, RECENT_CHECK_AT));
 }
 
-/* 1: ours; 0: none, or damaged; WB_E_NEWER: of another version. */
+/* 1: ours; 0: none, or damaged; WB_E_NEWER: of another format. */
 static int check_head(const struct wb_file *file)
 {
     uint8_t head[RECENT_CHECK_AT + 8], good[RECENT_CHECK_AT + 8];
@@ -133,9 +134,9 @@ static int check_head(const struct wb_file *file)
         return err;
     if (memcmp(head, good, sizeof head) == 0)
         return 1;
-    return memcmp(head, mark, 7) == 0 && wb_get64(head + RECENT_CHECK_AT) == wb_hash64(head, RECENT_CHECK_AT)
-               ? wb_fail(WB_E_NEWER, "%s was made by another version", file->path)
-               : 0;
+    unsigned format = wb_mark_format((const char *)head, mark);
+    bool sound = wb_get64(head + RECENT_CHECK_AT) == wb_hash64(head, RECENT_CHECK_AT);
+    return sound && format > 1 ? wb_fail_format(file->path, format, 1) : 0;
 }
 
 static int find_newest(const struct wb_file *file, uint64_t *number_out)
@@ -197,7 +198,7 @@ void wb_recent_open(const char *dir, struct wb_recent *recent_out)
     if (err == 0)
         err = check_head(&recent_out->file);
     if (err == 0) {
-        make_head(head); /* that of every file of this version: two processes may both write it */
+        make_head(head); /* that of every file of this format: two processes may both write it */
         err = wb_file_write_at(&recent_out->file, 0, head, sizeof head);
     }
     if (err < 0)
@@ -354,10 +355,10 @@ int wb_recent_verify(const char *dir, wb_journal_found found, void *context)
     if (err < 0)
         return err == WB_E_NOTFOUND ? 0 : err;
     int good = check_head(&file);
-    err = wb_file_read_at(&file, 0, head, sizeof head, &got);
     if (good == WB_E_NEWER)
-        found(context, false, RECENT_FILE, 0, "another version of webbase has made this; not checked");
-    else if (err == 0 && good == 0 && !is_zero(head, got))
+        found(context, false, RECENT_FILE, 0, wb_error_message());
+    err = wb_file_read_at(&file, 0, head, sizeof head, &got);
+    if (err == 0 && good == 0 && !is_zero(head, got))
         found(context, true, RECENT_FILE, 0, "the head is damaged; the next crawl writes it again");
     else if (err == 0 && good == 1 && (err = read_newest(&file, &newest)) == 0)
         err = check_slots(&file, newest, found, context);

@@ -33,10 +33,10 @@ void wb_recent_add(struct wb_recent *recent, const struct wb_recent_fetch *fetch
 /* Writes what was added, if it is time. Never waits: if another process is writing, the next call tries again. */
 void wb_recent_flush(struct wb_recent *recent, int64_t now_ms);
 
-/* One fetch as bytes. Texts that are too long are cut. */
+/* A test seam. One fetch as bytes. Texts that are too long are cut. */
 void wb_recent_encode(const struct wb_recent_fetch *fetch, uint8_t bytes_out[WB_RECENT_SLOT_BYTES]);
 
-/* Returns false if the bytes are not a fetch. Its texts point into the bytes. */
+/* A test seam. Returns false if the bytes are not a fetch. Its texts point into the bytes. */
 bool wb_recent_decode(const uint8_t bytes[WB_RECENT_SLOT_BYTES], struct wb_recent_fetch *fetch_out);
 
 /* Checks the file of a repository, if there is one. */

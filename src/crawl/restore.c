@@ -23,13 +23,13 @@ enum { RETELL_MS = 2 * WB_MINUTE_MS };
 static int restore_links(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit,
                          const struct wb_item *item, unsigned flags)
 {
-    struct wb_edit_link link;
+    struct wb_pagelink link;
     size_t at = 0;
     int got;
 
     while ((got = wb_edit_links_next(edit, &at, &w->scratch.link, &link)) > 0) {
         struct wb_item entry = *item;
-        if (link.tag == WB_EDIT_TAG_SITEMAP)
+        if (link.tag == WB_PAGELINK_TAG_SITEMAP)
             entry.kind = WB_ITEM_SITEMAP;
         if (edit->kind == WB_EDIT_PAGE)
             got = wb_links_follow_edit(w, site, &edit->page, &link, flags | WB_LINKS_QUIET);
@@ -63,7 +63,7 @@ static unsigned retell(const struct wb_site *site, const struct wb_edit *edit)
 /* ---- pages ------------------------------------------------------------------------------------------------------- */
 
 /* The URL in w->scratch.url as an item. */
-static struct wb_item parsed_item(const struct wb_worker *w, uint16_t depth, uint8_t hops)
+static struct wb_item parsed_item(const struct wb_worker *w, struct wb_depth depth, uint8_t hops)
 {
     return (struct wb_item){.kind = WB_ITEM_PAGE, .depth = depth, .hops = hops,
                             .https = wb_slice_equal(wb_url_scheme(&w->scratch.url), WB_SLICE_LIT("https")),
@@ -71,7 +71,7 @@ static struct wb_item parsed_item(const struct wb_worker *w, uint16_t depth, uin
 }
 
 /* Puts a page that was marked as dealt with back into the queue. w->scratch.url is its URL. */
-static int ask_anew(struct wb_worker *w, struct wb_site *site, struct wb_pageid id, uint16_t depth, uint8_t hops)
+static int ask_anew(struct wb_worker *w, struct wb_site *site, struct wb_pageid id, struct wb_depth depth, uint8_t hops)
 {
     WB_CHECK(wb_seen_has(&site->seen, id));
     struct wb_item item = parsed_item(w, depth, hops);
@@ -135,7 +135,7 @@ static int restore_known(struct wb_worker *w, struct wb_site *site, const struct
     bool root = wb_slice_equal(wb_site_path(&w->scratch.url), WB_SLICE_LIT("/"));
     if (root)
         site->root.state = outcome_failed(page->outcome) ? WB_ROOT_UNREACHABLE : WB_ROOT_REACHABLE;
-    if (page->has_content && wb_edit_is_need(page->depth) && wb_slice_equal(page->type, WB_SLICE_LIT("text/html")))
+    if (page->has_content && page->depth.need && wb_slice_equal(page->type, WB_SLICE_LIT("text/html")))
         err = wb_seen_add(&site->unread, w->plan->options->dir, id);
     if (err >= 0 && page->has_content) {
         wb_trap_learn(&site->trap, wb_site_path(&w->scratch.url), page->simhash);
@@ -151,7 +151,7 @@ static int restore_known(struct wb_worker *w, struct wb_site *site, const struct
 
 static int restore_page(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit)
 {
-    struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = (uint16_t)(edit->page.depth + 1)};
+    struct wb_item item = {.kind = WB_ITEM_PAGE};
     struct wb_pageid id;
     int err = 0;
 
@@ -178,7 +178,7 @@ static void sitemaps_asked(struct wb_site *site, int64_t ms)
 
 static int restore_hints(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit)
 {
-    struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = 1};
+    struct wb_item item = {.kind = WB_ITEM_PAGE, .depth.links = 1};
     struct wb_pageid id;
 
     sitemaps_asked(site, edit->time_ms);
@@ -258,7 +258,7 @@ void wb_restore_unanswered(struct wb_worker *w, struct wb_site *site)
 
 static int restore_record(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit)
 {
-    struct wb_item seed = {.kind = WB_ITEM_PAGE, .depth = (uint16_t)edit->count};
+    struct wb_item seed = {.kind = WB_ITEM_PAGE, .depth = edit->depth};
 
     restore_clock(site, edit);
     switch (edit->kind) {
@@ -395,7 +395,7 @@ static int recall_pages(struct wb_worker *w, struct wb_site *site)
         return 0;
     int err = wb_webdb_pages_of_site(w->repo.webdb, wb_slice_str(site->name), &pages);
     while (err >= 0 && (got = wb_webdb_pages_next(pages, &page)) > 0) {
-        struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = page.depth};
+        struct wb_item item = {.kind = WB_ITEM_PAGE, .depth.links = page.depth};
         if (page.has_content && !(page.flags & (WB_PAGE_BARRED | WB_PAGE_GONE | WB_PAGE_LOADED)))
             err = wb_links_follow(w, site, page.url, &item, WB_LINKS_QUIET | WB_LINKS_SEED);
     }

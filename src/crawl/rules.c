@@ -96,7 +96,7 @@ static void warn_of_delay(struct wb_worker *w, const struct wb_site *site)
 
 static int add_sitemaps(struct wb_worker *w, struct wb_site *site, unsigned flags)
 {
-    struct wb_item item = {.kind = WB_ITEM_SITEMAP, .depth = 1};
+    struct wb_item item = {.kind = WB_ITEM_SITEMAP, .depth.links = 1};
     struct wb_slice line;
     int err = 0;
 

@@ -29,7 +29,7 @@ bool wb_seen_marked(const struct wb_seen *seen, struct wb_pageid id);
 void wb_seen_mark(struct wb_seen *seen, struct wb_pageid id, bool mark);
 void wb_seen_release(struct wb_seen *seen);
 
-/* For tests: how much memory or file it takes. */
+/* A test seam: how much memory or file it takes. */
 size_t wb_seen_bytes(const struct wb_seen *seen);
 
 #endif

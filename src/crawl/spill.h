@@ -40,9 +40,8 @@ int wb_spill_pop(struct wb_spill *spill, struct wb_spill_queue *queue, struct wb
 /* Empties the queue: gives back its memory and its blocks. */
 void wb_spill_clear(struct wb_spill *spill, struct wb_spill_queue *queue);
 
-/* ---- for tests, which check that memory and file stay small ------------------------------------------------------ */
-
-uint64_t wb_spill_bytes(const struct wb_spill *spill);                  /* of the file, in use */
-size_t wb_spill_queue_bytes(const struct wb_spill_queue *queue);        /* of memory */
+/* Test seams: bytes of the file that are in use, and bytes of memory. */
+uint64_t wb_spill_bytes(const struct wb_spill *spill);
+size_t wb_spill_queue_bytes(const struct wb_spill_queue *queue);
 
 #endif

@@ -1,13 +1,13 @@
 /*
  * spool.c - pages that were fetched and are not committed to the store yet.
  *
- *   head     at 0  "WBSP"    4  version 2 (2), zero (2)    8  checksum of bytes 0 to 8 (8)    48  zero (16)
+ *   head     at 0  "WBSP"    4  format 1 (2), zero (2)    8  checksum of bytes 0 to 8 (8)    48  zero (16)
  *            16 and 32: a round (8) and its checksum (8); an even round is at 16, an odd one at 32
  *   record   at 0  round (8)    8  bytes of the page record (8)    16  bytes of the line (8)
  *            24  checksum of bytes 0 to 24 and of what follows (8)    32  page record, line
  *
  * A record has a page, a line of the log of fetches, or both. A page and its line are written as one record, so that
- * recovery brings back both or neither. Version 1 had no lines: its checksum is at 16, its page record at 24.
+ * recovery brings back both or neither.
  *
  * A record counts if and only if it has the number of the head's newest round, its checksum is right, and all
  * records before it count. A reset writes the next round over the older of the two in the head and goes back to the
@@ -20,6 +20,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/file.h"
@@ -28,13 +29,13 @@
 
 enum {
     SPOOL_MAGIC = 0x57425350,
-    VERSION = 2,
+    FORMAT = 1,
     HEAD_BYTES = 64,
     HEAD_CHECK_AT = 8,
     ROUNDS_AT = 16,
     ROUND_BYTES = 16,
-    RECORD_HEAD_BYTES = 32,     /* the last eight are the checksum */
-    RECORD_HEAD_BYTES_1 = 24,   /* in version 1 */
+    RECORD_CHECK_AT = 24,
+    RECORD_HEAD_BYTES = 32,
     FILE_KEEP_BYTES = 64 << 20, /* a longer file is truncated when a round begins */
     BUFFER_KEEP_BYTES = 1 << 20,
 };
@@ -52,9 +53,9 @@ struct wb_spool {
     struct wb_buf record; /* reused from record to record */
 };
 
-static uint64_t check_record(const char *head, size_t head_bytes, const char *rest, size_t bytes)
+static uint64_t check_record(const char *head, const char *rest, size_t bytes)
 {
-    return wb_hash64(head, head_bytes) ^ wb_hash64(rest, bytes);
+    return wb_hash64(head, RECORD_CHECK_AT) ^ wb_hash64(rest, bytes);
 }
 
 static int write_round(const struct wb_file *file, uint64_t round)
@@ -72,7 +73,7 @@ static int write_head(const struct wb_file *file, uint64_t round)
     int err;
 
     memcpy(head, "WBSP", 4);
-    wb_put16(head + 4, VERSION);
+    wb_put16(head + 4, FORMAT);
     wb_put64(head + HEAD_CHECK_AT, wb_hash64(head, HEAD_CHECK_AT));
     err = wb_file_write_at(file, 0, head, sizeof head);
     return err < 0 ? err : write_round(file, round);
@@ -147,9 +148,8 @@ int wb_spool_add(struct wb_spool *spool, const struct wb_page *page, struct wb_s
         wb_put64(record->ptr, spool->round);
         wb_put64(record->ptr + 8, page_bytes);
         wb_put64(record->ptr + 16, line.len);
-        wb_put64(record->ptr + RECORD_HEAD_BYTES - 8,
-                 check_record(record->ptr, RECORD_HEAD_BYTES - 8, record->ptr + RECORD_HEAD_BYTES,
-                              page_bytes + line.len));
+        wb_put64(record->ptr + RECORD_CHECK_AT,
+                 check_record(record->ptr, record->ptr + RECORD_HEAD_BYTES, page_bytes + line.len));
         err = wb_file_write_at(&spool->file, spool->at, record->ptr, record->len);
     }
     if (err == 0)
@@ -250,7 +250,6 @@ static bool find_round(const char *head, uint64_t *round_out)
 struct spool_reading {
     const struct wb_file *file;
     uint64_t size, round, at;
-    size_t head_bytes; /* of a record, by the version of the file */
 };
 
 /*
@@ -263,13 +262,13 @@ static int read_item(struct spool_reading *r, struct wb_buf *record, struct wb_p
     char head[RECORD_HEAD_BYTES];
     int err;
 
-    if (r->size - r->at < r->head_bytes)
+    if (r->size - r->at < RECORD_HEAD_BYTES)
         return 0;
-    err = wb_file_read_exact(r->file, r->at, head, r->head_bytes);
+    err = wb_file_read_exact(r->file, r->at, head, sizeof head);
     if (err < 0)
         return err == WB_E_CORRUPT ? 0 : err;
-    uint64_t left = r->size - r->at - r->head_bytes, page_bytes = wb_get64(head + 8);
-    uint64_t line_bytes = r->head_bytes == RECORD_HEAD_BYTES ? wb_get64(head + 16) : 0;
+    uint64_t left = r->size - r->at - RECORD_HEAD_BYTES, page_bytes = wb_get64(head + 8),
+             line_bytes = wb_get64(head + 16);
     if (wb_get64(head) != r->round || page_bytes > left || line_bytes > left - page_bytes ||
         page_bytes + line_bytes == 0)
         return 0;
@@ -277,19 +276,20 @@ static int read_item(struct spool_reading *r, struct wb_buf *record, struct wb_p
     wb_buf_clear(record);
     err = wb_buf_reserve(record, bytes);
     if (err == 0)
-        err = wb_file_read_exact(r->file, r->at + r->head_bytes, record->ptr, bytes);
+        err = wb_file_read_exact(r->file, r->at + RECORD_HEAD_BYTES, record->ptr, bytes);
     if (err < 0)
         return err == WB_E_CORRUPT ? 0 : err;
     record->len = bytes;
-    if (wb_get64(head + r->head_bytes - 8) != check_record(head, r->head_bytes - 8, record->ptr, bytes))
+    if (wb_get64(head + RECORD_CHECK_AT) != check_record(head, record->ptr, bytes))
         return 0;
-    if (page_bytes && wb_page_decode(wb_slice(record->ptr, (size_t)page_bytes), page) < 0)
-        return 0;
+    err = page_bytes ? wb_page_decode(wb_slice(record->ptr, (size_t)page_bytes), page) : 0;
+    if (err < 0)
+        return err == WB_E_NEWER ? err : 0;
     if (page_bytes)
         page->id = wb_pageid_of_key(page->key);
     item_out->page = page_bytes ? page : NULL;
     item_out->line = wb_slice(record->ptr + page_bytes, (size_t)line_bytes);
-    r->at += r->head_bytes + bytes;
+    r->at += RECORD_HEAD_BYTES + bytes;
     return 1;
 }
 
@@ -310,9 +310,8 @@ static int read_spool(struct spool_recovery *recovery, const struct wb_file *fil
     /* Its process was killed before it wrote the head: there are no pages, but its leases must be given back. */
     if (got < sizeof head || !head_is_intact(head))
         return recovery->each(recovery->context, &end);
-    if (wb_get16(head + 4) > VERSION)
-        return wb_fail(WB_E_NEWER, "%s was made by a newer version", file->path);
-    r.head_bytes = wb_get16(head + 4) < 2 ? RECORD_HEAD_BYTES_1 : RECORD_HEAD_BYTES;
+    if (wb_get16(head + 4) != FORMAT)
+        return wb_fail_format(file->path, wb_get16(head + 4), FORMAT);
     if (!find_round(head, &r.round))
         return recovery->each(recovery->context, &end);
     item.round = end.round = r.round;

@@ -34,7 +34,7 @@ uint64_t wb_spool_round(const struct wb_spool *spool);
 /* Whether there is a spool of that name, in use or not. */
 bool wb_spool_exists(const char *dir, const char *name);
 
-/* For tests: bytes added since the last reset. */
+/* A test seam: bytes added since the last reset. */
 uint64_t wb_spool_bytes(const struct wb_spool *spool);
 
 /* ---- recovery ---------------------------------------------------------------------------------------------------- */

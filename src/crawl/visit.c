@@ -92,15 +92,15 @@ static int take_seed(void *context, const struct wb_seed *seed)
     struct wb_worker *w = taker->w;
     struct wb_site *site = taker->site;
     struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = seed->depth};
-    struct wb_edit_link link = {.url = seed->url};
-    struct wb_edit edit = {.kind = WB_EDIT_SEEDS, .count = seed->depth, .links = &link, .link_count = 1};
+    struct wb_pagelink link = {.url = seed->url};
+    struct wb_edit edit = {.kind = WB_EDIT_SEEDS, .depth = seed->depth, .links = &link, .link_count = 1};
 
     int64_t before = site->seeds_taken;
-    bool need = wb_edit_is_need(seed->depth);
+    bool need = seed->depth.need;
     site->seeds_taken = seed->id;
     if (site->needed && !need && !site->listed)
         return 0; /* of an earlier run that crawled the site */
-    if (!need && seed->depth > w->plan->options->max_depth)
+    if (!need && seed->depth.links > w->plan->options->max_depth)
         return 0;
     bool passed = false; /* on from an alias */
     int read = read_seed(w, site, seed, &passed);

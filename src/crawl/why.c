@@ -91,7 +91,7 @@ static int set_text(struct wb_buf *buf, struct wb_slice text)
 static int look_at_links(struct findings *f, const struct wb_edit *edit, struct wb_buf *mem)
 {
     struct wb_slice wanted = bare(f->href);
-    struct wb_edit_link link;
+    struct wb_pagelink link;
     size_t at = 0;
     int got, err = 0;
 
@@ -103,7 +103,7 @@ static int look_at_links(struct findings *f, const struct wb_edit *edit, struct 
         else if (edit->kind == WB_EDIT_HINTS)
             f->hinted = true;
         else {
-            bool follow = (link.flags & (WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW)) == WB_EDIT_LINK_FOLLOW;
+            bool follow = (link.flags & (WB_PAGELINK_FOLLOW | WB_PAGELINK_NOFOLLOW)) == WB_PAGELINK_FOLLOW;
             f->nofollow_only = !follow && (f->nofollow_only || !f->linked);
             f->linked = true;
             err = set_text(&f->linked_from, edit->page.url);
@@ -417,7 +417,7 @@ static int tell_target(const struct wb_page *page, struct wb_why *why)
 {
     struct wb_url base = WB_URL_INIT, target = WB_URL_INIT;
     struct wb_slice location;
-    int err = wb_pagefacts_location(page->head, page->url, &base, &target, &location);
+    int err = wb_http_location(page->head, page->url, &base, &target, &location);
 
     if (err == 0)
         err = wb_buf_printf(&why->reason, ", redirects to %.*s", WB_SLICE_ARG(location));

@@ -459,7 +459,7 @@ static int open_worker(struct wb_worker *w)
     if (err == 0)
         err = wb_spill_open(o->dir, &w->repo.spill);
     if (err == 0)
-        err = wb_pagefacts_init(&w->facts);
+        err = wb_factfinder_init(&w->finder);
     if (err == 0)
         wb_recent_open(o->dir, &w->recent);
     return err < 0 ? err : open_network(w);
@@ -513,7 +513,7 @@ static void close_worker(struct wb_worker *w, bool clean)
     wb_dns_free(w->dns);
     if (w->repo.spill)
         free_memory(w);
-    wb_pagefacts_release(&w->facts);
+    wb_factfinder_release(&w->finder);
     wb_spill_close(w->repo.spill);
     wb_journal_reader_close(w->repo.history);
     wb_journal_writer_close(w->repo.journal);

@@ -33,6 +33,7 @@
 #include "crawl/scope.h"
 #include "crawl/spool.h"
 #include "crawl/tally.h"
+#include "extract/extract.h"
 #include "fetch/fetch.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -172,7 +173,7 @@ struct wb_errands {
 struct wb_link_out {
     size_t name_at, name_len;   /* the site's name and the URL: in wb_links.text */
     size_t url_at, url_len;
-    uint16_t depth;
+    struct wb_depth depth;
     bool https;
     bool listed;                /* found by a listed visit */
 };
@@ -223,7 +224,7 @@ struct wb_worker {
     struct wb_news_list news;   /* of sites that were closed since the last commit */
     struct wb_worker_uncommitted uncommitted;
 
-    struct wb_pagefacts facts;  /* extracts what a page says (journal room) */
+    struct wb_factfinder finder; /* extracts what a page says */
     struct wb_worker_scratch scratch;
 };
 
@@ -548,7 +549,7 @@ int wb_links_follow(struct wb_worker *w, struct wb_site *site, struct wb_slice u
  * and --with says so. page is what the journal says about it.
  */
 int wb_links_follow_edit(struct wb_worker *w, struct wb_site *site, const struct wb_edit_page *page,
-                         const struct wb_edit_link *link, unsigned flags);
+                         const struct wb_pagelink *link, unsigned flags);
 
 /*
  * The site is an alias: the pages in its queue go to the dispenser, which passes them on to the site that is crawled

@@ -92,11 +92,6 @@ static bool read_step(struct wb_slice value, enum wb_cycle_step *step_out)
             *step_out = (enum wb_cycle_step)i;
             return true;
         }
-    /* Older programs had a step between expunge and compact, in which they sealed a snapshot. */
-    if (wb_slice_equal(value, WB_SLICE_LIT("swap"))) {
-        *step_out = WB_CYCLE_COMPACT;
-        return true;
-    }
     return false;
 }
 

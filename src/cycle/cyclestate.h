@@ -21,6 +21,8 @@ int wb_cyclestate_write(const char *dir, const struct wb_cyclestate *state);
  * waited for. A run asks for it once and never opens the file again: closing that would look as if the run had ended.
  */
 int wb_cyclestate_lock(const char *dir, struct wb_file *lock_out);
+
+/* A test seam. Whether a run holds the lock. */
 bool wb_cyclestate_locked(const char *dir);
 
 #endif

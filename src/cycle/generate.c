@@ -392,7 +392,7 @@ struct asking {
     bool joined;             /* the site takes part in the run */
     struct wb_url url;
     struct wb_buf key, text;
-    struct wb_edit_link links[ASK_LINKS];
+    struct wb_pagelink links[ASK_LINKS];
     size_t ends[ASK_LINKS];
     size_t count;
 };
@@ -408,8 +408,8 @@ static int flush_asked(struct asking *asking)
     if (asking->count == 0)
         return 0;
     for (size_t i = 0; i < asking->count; at = asking->ends[i++])
-        asking->links[i] = (struct wb_edit_link){.url = wb_slice(asking->text.ptr + at, asking->ends[i] - at),
-                                                 .anchor = WB_SLICE_EMPTY};
+        asking->links[i] = (struct wb_pagelink){.url = wb_slice(asking->text.ptr + at, asking->ends[i] - at),
+                                                .anchor = WB_SLICE_EMPTY};
     int err = wb_journal_writer_append(asking->log, &edit, &place);
     asking->count = 0;
     wb_buf_clear(&asking->text);

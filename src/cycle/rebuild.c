@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "cycle/update.h"
+#include "extract/extract.h"
 #include "os/stop.h"
 #include "store/store.h"
 
@@ -15,7 +16,7 @@
 struct rebuild {
     struct wb_webdb_writer *writer;
     const struct wb_cycle_sink *sink;
-    struct wb_pagefacts facts;
+    struct wb_factfinder finder;
     uint64_t done, damaged;
 };
 
@@ -30,6 +31,7 @@ static void warn_of_damage(struct rebuild *r)
 static int take_page(struct rebuild *r, const struct wb_page *page)
 {
     struct wb_edit edit = {.kind = WB_EDIT_PAGE, .time_ms = page->time_ms};
+    struct wb_pagefacts facts;
     struct wb_extract extract;
 
     bool is_web = wb_slice_starts(page->url, WB_SLICE_LIT("http:")) ||
@@ -39,9 +41,12 @@ static int take_page(struct rebuild *r, const struct wb_page *page)
     edit.page = (struct wb_edit_page){.url = page->url,
                                       .outcome = page->truncated ? WB_OUTCOME_TRUNCATED : WB_OUTCOME_STORED,
                                       .status = page->status, .lifetime = page->lifetime, .bytes = page->body_bytes};
-    int err = wb_pagefacts_read(&r->facts, page, wb_http_agent_token(WB_SLICE_LIT(WB_HTTP_AGENT)), WB_EXTRACT_LINKS,
-                                &edit.page, &extract);
-    return err < 0 ? err : wb_webdb_add_visit(r->writer, &edit);
+    int err = wb_factfinder_read(&r->finder, page, wb_http_agent_token(WB_SLICE_LIT(WB_HTTP_AGENT)), WB_EXTRACT_LINKS,
+                                 &facts, &extract);
+    if (err < 0)
+        return err;
+    wb_edit_page_describe(&edit.page, page, &facts);
+    return wb_webdb_add_visit(r->writer, &edit);
 }
 
 static int go_on(struct rebuild *r, uint64_t pages)
@@ -80,15 +85,15 @@ static int read_pages(struct rebuild *r, struct wb_store *store)
 
 int wb_rebuild_links(const char *dir, struct wb_webdb_writer *writer, const struct wb_cycle_sink *sink)
 {
-    struct rebuild r = {.writer = writer, .sink = sink, .facts = WB_PAGEFACTS_INIT};
+    struct rebuild r = {.writer = writer, .sink = sink, .finder = WB_FACTFINDER_INIT};
     struct wb_store *store = NULL;
     int err = wb_store_open(dir, WB_STORE_READ, &store);
 
     if (err == 0)
-        err = wb_pagefacts_init(&r.facts);
+        err = wb_factfinder_init(&r.finder);
     if (err == 0)
         err = read_pages(&r, store);
-    wb_pagefacts_release(&r.facts);
+    wb_factfinder_release(&r.finder);
     wb_store_close(store);
     return err;
 }
@@ -111,12 +116,12 @@ int wb_rebuild_pages(struct wb_store *store, struct wb_webdb_writer *writer, con
                      const struct wb_pageid *ids, size_t count)
 {
     WB_CHECK(count > 0);
-    struct rebuild r = {.writer = writer, .sink = sink, .facts = WB_PAGEFACTS_INIT};
+    struct rebuild r = {.writer = writer, .sink = sink, .finder = WB_FACTFINDER_INIT};
     struct wb_store_when latest = {.kind = WB_STORE_WHEN_LATEST};
-    int err = wb_pagefacts_init(&r.facts);
+    int err = wb_factfinder_init(&r.finder);
 
     if (err == 0)
         err = wb_store_get_many(store, ids, count, &latest, take_wanted, &r);
-    wb_pagefacts_release(&r.facts);
+    wb_factfinder_release(&r.finder);
     return err;
 }

@@ -5,18 +5,19 @@
 #include "base/check.h"
 #include "base/checked_text.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "os/path.h"
 
 #include <stdio.h>
 
-enum { VERSION = 1, BYTES_MAX = 4 << 20 };
+enum { FORMAT = 1, BYTES_MAX = 4 << 20 };
 
 int wb_statefile_write(const char *path, const char *title, struct wb_slice lines)
 {
     struct wb_buf text = WB_BUF_INIT;
 
     WB_CHECK(lines.len == 0 || lines.ptr[lines.len - 1] == '\n');
-    int err = wb_buf_printf(&text, "webbase %s %d\n", title, VERSION);
+    int err = wb_buf_printf(&text, "webbase %s %d\n", title, FORMAT);
     if (err == 0)
         err = wb_buf_append_slice(&text, lines);
     if (err == 0)
@@ -32,23 +33,22 @@ static int fail_damaged(const char *path)
     return wb_fail(WB_E_CORRUPT, "%s is damaged", path);
 }
 
-/* Takes the first line off; WB_E_NEWER if it names a newer version. */
+/* Takes the first line off; WB_E_NEWER if it names another format. */
 static int read_title(const char *path, const char *title, struct wb_slice *text)
 {
     struct wb_slice name, value;
     char expected[64];
-    uint64_t version;
+    uint64_t format;
 
     WB_CHECK(strlen(title) + 2 <= sizeof expected);
     snprintf(expected, sizeof expected, "%s ", title);
     if (!wb_statefile_line(text, &name, &value) || !wb_slice_equal(name, WB_SLICE_LIT("webbase")) ||
         !wb_slice_starts(value, wb_slice_str(expected)))
         return fail_damaged(path);
-    if (!wb_slice_to_u64(wb_slice(value.ptr + strlen(expected), value.len - strlen(expected)), &version) ||
-        version == 0)
+    if (!wb_slice_to_u64(wb_slice(value.ptr + strlen(expected), value.len - strlen(expected)), &format) || format == 0)
         return fail_damaged(path);
-    if (version > VERSION)
-        return wb_fail(WB_E_NEWER, "%s was made by a newer version", path);
+    if (format != FORMAT)
+        return wb_fail_format(path, format, FORMAT);
     return 0;
 }
 

@@ -6,9 +6,9 @@
  *   ...
  *   check 0123456789abcdef
  *
- * A file is valid if and only if the first line names a version that we know, and `check` is the XXH3 hash (64 bits,
- * hexadecimal) of everything before that line. The version is read before the checksum is verified, because a newer
- * version may compute it differently.
+ * A file is valid if and only if the first line names the format that we know, and `check` is the XXH3 hash (64 bits,
+ * hexadecimal) of everything before that line. The format is read before the checksum is verified, because another
+ * format may compute it differently.
  */
 #ifndef WB_CYCLE_STATEFILE_H
 #define WB_CYCLE_STATEFILE_H

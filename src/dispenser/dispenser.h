@@ -107,7 +107,7 @@ struct wb_site_class {
 struct wb_seed {
     int64_t id;
     struct wb_slice url;
-    uint16_t depth;
+    struct wb_depth depth;
 };
 
 /* ---- opening (dispenser.c, dispenser_url.c) -------------------------------------------------------------------- */
@@ -473,8 +473,9 @@ int wb_seeds_add(struct wb_seeds *seeds, struct wb_slice url);
 /* Reads a file ("-": standard input). Invalid lines are left out, with a warning. WB_E_IO, WB_E_NOTFOUND. */
 int wb_seeds_read(struct wb_seeds *seeds, const char *path, wb_seeds_warn warn, void *context);
 
-/* Reads one line of such a file. Tests call it directly. */
+/* A test seam. Reads one line of such a file. */
 int wb_seeds_line(struct wb_seeds *seeds, struct wb_slice line);
+
 void wb_seeds_release(struct wb_seeds *seeds);
 
 #endif

@@ -62,7 +62,7 @@ int wb_dispenser_add_seeds(struct wb_dispenser *d, int64_t site, const struct wb
         if (id > again)
             continue;
         err = WB_SQL_RUN(d->sql, S_SEED_ADD, wb_sql_int(site), wb_sql_int(hash), wb_sql_str(url),
-                         wb_sql_int(seeds[i].depth));
+                         wb_sql_int(wb_depth_code(seeds[i].depth)));
         if (err < 0)
             return err;
         *last = wb_sql_number(d->sql, S_SEED_ADD, 0);

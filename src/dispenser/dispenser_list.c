@@ -71,7 +71,7 @@ static int insert_seeds(struct wb_dispenser *d, int64_t site, const struct hashe
         for (size_t k = 0; k < rows; k++, i++) {
             values[at++] = wb_sql_int((int64_t)seeds[i].hash);
             values[at++] = wb_sql_str(seeds[i].seed->url);
-            values[at++] = wb_sql_int(seeds[i].seed->depth);
+            values[at++] = wb_sql_int(wb_depth_code(seeds[i].seed->depth));
         }
         enum wb_dispenser_statement statement = rows == TEN ? S_SEED_ADD_TEN : S_SEED_ADD;
         err = wb_sql_run(d->sql, statement, values, (unsigned)at);

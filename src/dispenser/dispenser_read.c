@@ -264,7 +264,7 @@ static int list_seeds(struct wb_dispenser *d, void *context)
         WB_CHECK(p->count < SEEDS_AT_ONCE);
         struct wb_slice url = wb_sql_text(d->sql, S_SEEDS, 1);
         p->seeds[p->count++] = (struct wb_seed){.id = wb_sql_number(d->sql, S_SEEDS, 0), .url = {NULL, url.len},
-                                                .depth = (uint16_t)wb_sql_number(d->sql, S_SEEDS, 2)};
+                                                .depth = wb_depth_of_code((uint64_t)wb_sql_number(d->sql, S_SEEDS, 2))};
         err = wb_buf_append_slice(&p->text, url);
         if (err == 0)
             err = wb_sql_next(d->sql, S_SEEDS);

@@ -67,7 +67,7 @@ struct wb_dispenser_row_list WB_VEC_OF(struct wb_dispenser_row);
 #define WB_DISPENSER_ROW_INIT ((struct wb_dispenser_row){.text = NULL})
 #define WB_DISPENSER_ROW_LIST_INIT ((struct wb_dispenser_row_list)WB_VEC_INIT)
 
-/* Creates the tables if there are none, and brings older ones up to date. WB_E_NEWER. */
+/* Creates the tables if there are none. WB_E_NEWER if there are some of another format. */
 int wb_dispenser_schema(struct wb_dispenser *d);
 
 /* ---- transactions ---------------------------------------------------------------------------------------------- */

@@ -28,7 +28,6 @@
 
 #define WB_DISPENSER_STATEMENTS(X)                                                                                    \
     X(S_META, "SELECT value FROM webbase_meta WHERE name = ?1")                                                       \
-    X(S_VERSION, "UPDATE webbase_meta SET value = ?1 WHERE name = 'version'")                                         \
     X(S_META_SET,                                                                                                     \
       "INSERT INTO webbase_meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET "                      \
       "value = excluded.value")                                                                                       \

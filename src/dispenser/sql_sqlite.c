@@ -307,12 +307,17 @@ static int read_pragma(struct sqlite *s, const char *text, int64_t *value_out)
     return err;
 }
 
+static int refuse_foreign(const struct sqlite *s)
+{
+    return wb_fail(WB_E_CORRUPT, "%s is not a database of webbase, or its head is damaged", s->base.where);
+}
+
 /*
- * Makes sure that the pages have checksums. A new file has them from the start; a file without was made by an earlier
- * version and is rewritten. The id in the head says that there must be checksums. So a flipped bit in the byte that
- * says how many bytes of a page SQLite leaves to us is recognised as damage, too.
+ * Makes sure that the pages have checksums: a new file has them from the start. The id in the head says that there must
+ * be checksums. So a flipped bit in the byte that says how many bytes of a page SQLite leaves to us is recognised as
+ * damage, too.
  */
-static int add_checksums(struct sqlite *s)
+static int want_checksums(struct sqlite *s)
 {
     int reserved = WB_SQL_CHECKED_BYTES;
     int64_t pages = 0, id = 0;
@@ -324,15 +329,15 @@ static int add_checksums(struct sqlite *s)
     int err = read_pragma(s, "PRAGMA page_count", &pages);
     if (err == 0)
         err = read_pragma(s, "PRAGMA application_id", &id);
-    if (err < 0 || (pages && wb_sql_checked_state(s->db, &bad) && id == CHECKED_ID))
+    if (err < 0)
         return err;
-    if (pages && id == CHECKED_ID)
+    if (pages == 0)
+        return exec_text(&s->base, SET_CHECKED_ID);
+    if (id != CHECKED_ID)
+        return refuse_foreign(s);
+    if (!wb_sql_checked_state(s->db, &bad))
         return wb_fail(WB_E_CORRUPT, "%s is damaged: its head says that its pages have no checksums", s->base.where);
-    /* Without a log, so that the file itself has its new head before the id says so. */
-    err = pages ? exec_text(&s->base, "PRAGMA journal_mode = DELETE; VACUUM; PRAGMA wal_checkpoint(TRUNCATE)") : 0;
-    if (err == 0 && pages && !wb_sql_checked_state(s->db, &bad))
-        err = wb_fail(WB_SQL_AGAIN, "%s is in use by a process of an earlier version", s->base.where);
-    return err < 0 ? err : exec_text(&s->base, SET_CHECKED_ID);
+    return 0;
 }
 
 /* Two processes that do this to a new file at the same time get in each other's way, and SQLite does not wait here. */
@@ -343,7 +348,7 @@ static int set_up(struct sqlite *s)
     for (int i = 0; err == WB_SQL_AGAIN && i < OPEN_TRIES; i++) {
         if (i)
             pause_a_little();
-        err = add_checksums(s);
+        err = want_checksums(s);
         if (err == 0)
             err = exec_text(&s->base, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
     }
@@ -438,8 +443,8 @@ static int check_database(struct sqlite *s, wb_sql_found found, void *context)
         return err;
     if (!wb_sql_checked_state(s->db, &bad) && id == CHECKED_ID)
         found(context, true, 0, "the head says that the pages have no checksums");
-    else if (!wb_sql_checked_state(s->db, &bad))
-        found(context, false, 0, "made by an earlier version, without checksums: the next crawl adds them");
+    else if (id != CHECKED_ID)
+        found(context, true, 0, "not a database of webbase, or its head is damaged");
     rc = sqlite3_prepare_v2(s->db, "PRAGMA integrity_check", -1, &statement, NULL);
     while (rc == SQLITE_OK || rc == SQLITE_ROW) {
         rc = sqlite3_step(statement);

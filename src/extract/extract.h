@@ -34,7 +34,7 @@ enum wb_extract_tag {
     WB_EXTRACT_LINK_SCRIPT,  /* src of <script> */
     WB_EXTRACT_LINK_MEDIA,   /* sound, video, subtitles, plug-ins: video, audio, source, track, embed, object */
     WB_EXTRACT_LINK_STYLE = 16, /* a style sheet or a font: <link rel=stylesheet>, @import, @font-face. 14 is taken:
-                                   the journal gives it another meaning */
+                                   WB_PAGELINK_TAG_SITEMAP; and 15 stands for a second byte in the journal */
     WB_EXTRACT_LINK_IMAGE,   /* icons, posters, backgrounds, and url() in style sheets and style attributes */
     WB_EXTRACT_LINK_END,
 };
@@ -171,6 +171,41 @@ int wb_extract(struct wb_extractor *extractor, const struct wb_extract_input *in
  */
 int wb_sitemap_extract(struct wb_extractor *extractor, struct wb_slice url, struct wb_slice bytes,
                        struct wb_extract *extract_out);
+
+/* ---- what is remembered of a page (factfinder.c) -------------------------------------------- */
+
+struct wb_link_slot;
+
+/* Working memory for reading one page after another, in one thread. */
+struct wb_factfinder {
+    struct wb_extractor *extractor;
+    struct wb_pagelink *links;  /* of the current page, each target once */
+    size_t link_cap;
+    struct wb_link_slot *slots; /* a hash table that finds a link by its target */
+    bool needs;                 /* what the current page needs was extracted, too */
+    uint32_t stamp;             /* identifies the current page: slots with another stamp are free */
+};
+
+#define WB_FACTFINDER_INIT ((struct wb_factfinder){.extractor = NULL})
+
+/* Release it even if init failed. */
+int wb_factfinder_init(struct wb_factfinder *finder);
+void wb_factfinder_release(struct wb_factfinder *finder);
+
+/*
+ * Extracts a page and finds what is remembered of its content. agent is the robots token that selects X-Robots-Tag
+ * headers. wants is WB_EXTRACT_LINKS, with WB_EXTRACT_NEEDS if the crawl fetches such things, or 0 to leave out the
+ * links. facts_out and extract_out borrow from page and finder, until the next call. Fails only with WB_E_NOMEM.
+ */
+int wb_factfinder_read(struct wb_factfinder *finder, const struct wb_page *page, struct wb_slice agent, unsigned wants,
+                       struct wb_pagefacts *facts_out, struct wb_extract *extract_out);
+
+/*
+ * Finds the links of an extract, such as that of a sitemap, as they are remembered. nofollow applies to all of them.
+ * *links_out borrows as above.
+ */
+int wb_factfinder_links(struct wb_factfinder *finder, const struct wb_extract *extract, bool nofollow,
+                        const struct wb_pagelink **links_out, size_t *count_out);
 
 /* ---- fingerprints ------------------------------------------------------------------------- */
 

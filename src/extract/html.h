@@ -123,7 +123,6 @@ struct wb_html {
 int wb_html_begin_text(struct wb_html *h);
 int wb_html_begin_block(struct wb_html *h, enum wb_tag tag);
 int wb_html_end_block(struct wb_html *h, enum wb_tag tag);
-int wb_html_break(struct wb_html *h);
 int wb_html_enter(struct wb_html *h, enum wb_tag tag);
 int wb_html_leave(struct wb_html *h, enum wb_tag tag);
 int wb_html_finish_text(struct wb_html *h);

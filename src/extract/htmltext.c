@@ -40,7 +40,7 @@ static bool is_heading(unsigned tag)
 }
 
 /* A boundary between blocks: the text since the last boundary becomes a block. */
-int wb_html_break(struct wb_html *h)
+static int break_text(struct wb_html *h)
 {
     struct wb_collapse *text = &h->x->text;
 
@@ -203,7 +203,7 @@ static void pop_open(struct wb_html *h, unsigned depth)
 /* The cells of a row are one block. But if a cell contains blocks, the text after them is a block too. */
 static int end_cell(struct wb_html *h)
 {
-    return h->nodes[h->node].tag == WB_TAG_TD_ && h->nodes[h->node].block_from != h->block_count ? wb_html_break(h) : 0;
+    return h->nodes[h->node].tag == WB_TAG_TD_ && h->nodes[h->node].block_from != h->block_count ? break_text(h) : 0;
 }
 
 /* A cell without an end tag ends with the next cell, or with its row. */
@@ -286,7 +286,7 @@ int wb_html_begin_block(struct wb_html *h, enum wb_tag tag)
     int err = tag == WB_TAG_TR_ ? close_cell(h) : 0;
 
     if (err == 0)
-        err = wb_html_break(h);
+        err = break_text(h);
     if (tag == WB_TAG_BR_)
         return err;
     h->in_ruby = h->in_reading = false; /* a ruby without an end tag ends with its block */
@@ -306,7 +306,7 @@ int wb_html_end_block(struct wb_html *h, enum wb_tag tag)
     int err = tag == WB_TAG_TR_ ? close_cell(h) : 0;
 
     if (err == 0)
-        err = wb_html_break(h);
+        err = break_text(h);
     h->in_ruby = h->in_reading = false;
     h->in_heading = h->in_heading && !is_heading(tag);
     h->block_tag = h->block_names = 0;
@@ -360,7 +360,7 @@ static int make_spans(struct wb_html *h)
 
 int wb_html_finish_text(struct wb_html *h)
 {
-    int err = wb_html_break(h);
+    int err = break_text(h);
 
     if (err < 0 || !(h->x->input->wants & (WB_EXTRACT_TEXT | WB_EXTRACT_SIMHASH)))
         return err;

@@ -1,6 +1,6 @@
 /*
- * fetch_probe.h - numbers inside this room that only its tests and fuzzers look at: how much is under way, and how much
- * memory something takes. They are not part of the door.
+ * fetch_probe.h - test seams: numbers inside this room that only its tests and fuzzers look at: how much is under way,
+ * and how much memory something takes. They are not part of the door.
  */
 #ifndef WB_FETCH_FETCH_PROBE_H
 #define WB_FETCH_FETCH_PROBE_H

@@ -78,7 +78,7 @@ void wb_graph_cursor_close(struct wb_graph_cursor *cursor);
  */
 int wb_graph_successors(struct wb_graph_cursor *cursor, uint32_t node, const uint32_t **list_out, size_t *count_out);
 
-/* Puts the cursor before a node, for wb_graph_next(). A new cursor is before node 0. */
+/* A test seam. Puts the cursor before a node, for wb_graph_next(). A new cursor is before node 0. */
 void wb_graph_seek(struct wb_graph_cursor *cursor, uint32_t node);
 
 /* Returns 1 with the next node and its successors, or 0 after the last node. */

@@ -1,6 +1,7 @@
 /*
  * graph_read.c - opens a graph file, and finds the chunk of a node. graph_cursor.c decodes.
  */
+#include "base/format.h"
 #include "graph/graph_cursor.h"
 
 static int damaged(const struct wb_graph *graph, const char *what)
@@ -24,9 +25,8 @@ static int read_foot(struct wb_graph *graph, uint64_t size, uint64_t *codes_at_o
     int err = check_range(graph, left, GRAPH_FOOT_BYTES);
     if (err < 0)
         return err;
-    if (wb_get32(foot) > GRAPH_VERSION)
-        return wb_fail(WB_E_NEWER, "%s has graph format %u; this program reads formats up to %d", graph->name,
-                       wb_get32(foot), GRAPH_VERSION);
+    if (wb_get32(foot) != GRAPH_FORMAT)
+        return wb_fail_format(graph->name, wb_get32(foot), GRAPH_FORMAT);
     graph->nodes = wb_get64(foot + 8);
     graph->arcs = wb_get64(foot + 16);
     graph->chunk_bytes = wb_get64(foot + 24);
@@ -34,7 +34,7 @@ static int read_foot(struct wb_graph *graph, uint64_t size, uint64_t *codes_at_o
     graph->group_count = wb_get64(foot + 40);
     *codes_bytes_out = wb_get64(foot + 48);
     graph->longest = wb_get64(foot + 56);
-    bool fits = wb_get32(foot) == GRAPH_VERSION && graph->chunk_bytes <= left;
+    bool fits = graph->chunk_bytes <= left;
     left -= fits ? graph->chunk_bytes : 0;
     fits = fits && graph->entry_bytes <= left;
     left -= fits ? graph->entry_bytes : 0;

@@ -234,7 +234,7 @@ static int write_end(struct wb_graph_writer *writer)
     int err = wb_graph_model_write(writer->model, &writer->bytes);
     if (err < 0)
         return err;
-    wb_put32(foot, GRAPH_VERSION);
+    wb_put32(foot, GRAPH_FORMAT);
     wb_put64(foot + 8, writer->nodes);
     wb_put64(foot + 16, writer->arcs);
     wb_put64(foot + 24, chunk_bytes);

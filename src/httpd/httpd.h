@@ -205,7 +205,7 @@ bool wb_httpd_also_has_address(const struct wb_httpd *httpd, struct wb_slice hos
  */
 int wb_httpd_run(struct wb_httpd *httpd);
 
-/* For tests, from any thread: the program stops on signals (os/stop.h). */
+/* A test seam, from any thread: the program stops on signals (os/stop.h). */
 void wb_httpd_stop(struct wb_httpd *httpd);
 
 /* From any thread: sources that said WB_HTTP_LATER are asked again soon. */

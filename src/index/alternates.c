@@ -71,6 +71,7 @@ static int note(struct wb_build *build, uint64_t hash, uint32_t docid, struct wb
 {
     char key[KEY_BYTES];
 
+    WB_CHECK(languages.len > 0);
     wb_put64_be(key, hash);
     wb_put32_be(key + 8, docid);
     return wb_sorter_add(build->languages, wb_slice(key, sizeof key), languages);
@@ -84,6 +85,7 @@ int wb_alternates_note(struct wb_build *build, struct wb_slice surt, uint32_t do
     int err = 0;
 
     for (size_t i = 0; err == 0 && i < count; i++) {
+        WB_CHECK(codes[i].begin <= codes[i].end && codes[i].end <= surt.len);
         size_t rest = surt.len - codes[i].end;
         memcpy(without, surt.ptr, codes[i].begin);
         memcpy(without + codes[i].begin, surt.ptr + codes[i].end, rest);
@@ -116,10 +118,11 @@ int wb_alternates_find(struct wb_build *build)
     for (uint32_t docid = 0; docid < build->roster.known; docid++)
         build->alternates[docid] = docid;
     while (err == 0 && (more = wb_sorter_next(build->languages, &record)) > 0) {
+        WB_CHECK(record.key.len == KEY_BYTES && record.value.len > 0);
         uint64_t own = wb_get64_be(record.key.ptr);
         uint32_t docid = wb_get32_be(record.key.ptr + 8);
+        WB_CHECK(docid < build->roster.known);
         uint8_t language = build->contents[docid].lang;
-        WB_CHECK(record.key.len == KEY_BYTES && record.value.len > 0 && docid < build->roster.known);
         if (language == 0 || !fits(record.value, language))
             continue;
         if (own != hash || first == WB_DOCID_NONE) {

@@ -27,7 +27,6 @@ int wb_anchorset_add(struct wb_anchorset *set, struct wb_slice text)
     struct wb_anchor_entry *entry = NULL;
     struct wb_anchor anchor = {.links = 1};
 
-    WB_CHECK(set->anchors.count <= TEXTS_MAX);
     text = wb_slice_trim(text);
     if (text.len == 0)
         return 0;
@@ -75,6 +74,7 @@ uint64_t wb_anchorset_finish(struct wb_anchorset *set)
         set->anchors.count = WB_ANCHORSET_TEXTS;
     for (size_t i = 0; i < set->anchors.count; i++) {
         const struct wb_anchor *anchor = &set->anchors.items[i];
+        WB_CHECK(i == 0 || by_links(anchor - 1, anchor) < 0); /* each text is there once */
         sum[1] = wb_hash64(anchor->text.ptr, anchor->text.len);
         sum[2] = size_class(anchor->links);
         sum[0] = wb_hash64(sum, sizeof sum);

@@ -42,6 +42,7 @@ enum {
 
 char *wb_build_path(const struct wb_build *build, const char *name)
 {
+    WB_CHECK(build->path);
     return wb_path_join(build->path, name);
 }
 
@@ -102,7 +103,7 @@ static int hold(struct wb_build *build)
     struct wb_store_holder holder = {.kind = WB_STORE_HOLDER_GENERATION};
     char name[WB_STORE_NAME_MAX + 1];
 
-    WB_CHECK(!build->held);
+    WB_CHECK(!build->held && build->lock.fd >= 0); /* with the lock, the number is ours */
     wb_generation_holder(build->number, holder.name);
     wb_generation_holder(build->number, name);
     build->held = true; /* perhaps only one of the two, if this fails */
@@ -130,7 +131,6 @@ static int find_last(struct wb_build *build)
     if (err == 0 && build->number == UINT32_MAX)
         err = wb_fail(WB_E_LIMIT, "%s: no number is left for a new generation", where->root);
     build->number++;
-    WB_CHECK(err < 0 || build->number > build->last);
     build->last_root = err == 0 ? wb_strdup(where->root) : NULL;
     return err < 0 ? err : build->last_root ? 0 : WB_E_NOMEM;
 }
@@ -139,10 +139,11 @@ static int find_last(struct wb_build *build)
 static int open_root(struct wb_build *build)
 {
     struct wb_whereabouts *where = &build->where;
+
+    WB_CHECK(!build->root && where->root);
     int err = build->options->index_dir
                   ? wb_whereabouts_root(build->options->dir, build->options->index_dir, &build->root)
                   : 0;
-
     if (err == 0 && !build->root)
         err = (build->root = wb_strdup(where->root)) ? 0 : WB_E_NOMEM;
     if (err == 0 && !wb_whereabouts_at_home(where, build->root))
@@ -219,8 +220,9 @@ static int open_arrays(struct wb_build *build)
 {
     struct wb_sorter_options titles = {.dir = build->root, .memory_bytes = TITLE_MEMORY};
     uint64_t urls = build->roster.url_count;
-    int err = allocate(build, build->roster.known, sizeof *build->contents, &build->contents);
 
+    WB_CHECK(!build->contents && build->roster.known <= urls);
+    int err = allocate(build, build->roster.known, sizeof *build->contents, &build->contents);
     if (err == 0)
         err = allocate(build, build->roster.known, sizeof *build->alternates, &build->alternates);
     if (err == 0)
@@ -296,7 +298,8 @@ static int write_manifest(struct wb_build *build)
     bool lang[256] = {false};
     char *path = wb_build_path(build, WB_GENERATION_MANIFEST);
 
-    WB_CHECK(info->words == 0);
+    WB_CHECK(info->words == 0 && build->manifest.language_count == 0);
+    WB_CHECK(build->held); /* what it was made of stays as long as it does */
     info->generation = build->number;
     info->snapshot = build->snapshot.number;
     info->epoch = build->snapshot.epoch;
@@ -330,6 +333,7 @@ static int open_last(struct wb_build *build, struct wb_index **old_out)
     const void *values;
     int err = 0;
 
+    WB_CHECK(!build->carry.old);
     *old_out = NULL;
     if (build->from_scratch || build->last == 0)
         return 0;
@@ -422,8 +426,9 @@ static int make(struct wb_build *build)
 static int publish(struct wb_build *build, bool *counts_out)
 {
     struct wb_whereabouts *where = &build->where;
-    int err = wb_series_publish(build->root, build->path, build->number, counts_out);
 
+    WB_CHECK(build->held && build->path && build->number > build->last);
+    int err = wb_series_publish(build->root, build->path, build->number, counts_out);
     if (err < 0 || strcmp(build->root, where->root) == 0)
         return err;
     *counts_out = false;

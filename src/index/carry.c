@@ -97,7 +97,6 @@ bool wb_carry_anchors_changed(struct wb_carry *carry, uint32_t docid, uint64_t h
 {
     const void *values = NULL;
 
-    WB_CHECK(!carry->old || docid < carry->new_urls);
     if (wb_carry_is_fresh(carry, docid))
         return true;
     uint32_t from = carry->from[docid];

@@ -8,6 +8,7 @@
 #ifndef WB_INDEX_CARRY_H
 #define WB_INDEX_CARRY_H
 
+#include "base/check.h"
 #include "index/generation.h"
 
 struct wb_build;
@@ -28,6 +29,7 @@ void wb_carry_release(struct wb_carry *carry);
 /* Whether a page must be read, by its new docid. */
 static inline bool wb_carry_is_fresh(const struct wb_carry *carry, uint32_t docid)
 {
+    WB_CHECK(!carry->old || docid < carry->new_urls);
     return !carry->old || carry->from[docid] == WB_DOCID_NONE || carry->keep[carry->from[docid]] == WB_KEEP_NOTHING;
 }
 

@@ -37,8 +37,9 @@ static int add_value(struct importing *in, struct wb_slice value)
 {
     char id[WB_PAGEID_BYTES], number_bytes[8];
     double number = 0;
-    bool is_number = wb_slice_to_double(value, &number);
 
+    WB_CHECK(!in->seeds);
+    bool is_number = wb_slice_to_double(value, &number);
     if (!in->started)
         in->words = !is_number;
     in->started = true;
@@ -115,8 +116,9 @@ static int read_place(struct importing *in, struct wb_slice text, bool host)
 static int read_seed(struct importing *in, struct wb_slice line)
 {
     struct wb_slice text = wb_slice_trim(line);
-    bool host = !has_scheme(text) && is_host(text);
 
+    WB_CHECK(in->seeds);
+    bool host = !has_scheme(text) && is_host(text);
     if (text.len == 0 || text.ptr[0] == '#')
         return 0;
     int err = read_place(in, text, host);
@@ -151,6 +153,7 @@ static int read_lines(struct importing *in, const struct wb_file *file)
     int err = wb_buf_reserve(&bytes, READ_BYTES + LINE_MAX_BYTES);
 
     while (err == 0 && got) {
+        WB_CHECK(bytes.len <= LINE_MAX_BYTES); /* the rest of the buffer is for what is read */
         err = wb_file_read_at(file, offset, bytes.ptr + bytes.len, READ_BYTES, &got);
         if (err < 0)
             break;
@@ -211,8 +214,9 @@ static int import_file(struct importing *in, const char *temp_dir, const struct 
 {
     struct wb_sorter_options sort = {.dir = temp_dir, .memory_bytes = SORT_BYTES};
     struct wb_file open = WB_FILE_INIT;
-    int err = wb_file_open(in->file, WB_FILE_READ, &open);
 
+    WB_CHECK(!in->sorter && !in->started);
+    int err = wb_file_open(in->file, WB_FILE_READ, &open);
     if (err == 0)
         err = wb_sorter_open(&sort, &in->sorter);
     if (err == 0)

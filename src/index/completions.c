@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/format.h"
 
 enum { FAN = 64, LEVELS_MAX = 11, RANGES_MAX = 2 * WB_COMPLETION_TRIES_MAX + 2 };
 
@@ -55,8 +56,10 @@ int wb_completions_check(struct wb_completions *c)
     c->texts = wb_get64(foot + 16);
     c->starts = wb_get64(foot + 24);
     bytes -= WB_COMPLETION_FOOT_BYTES;
-    if (memcmp(foot, WB_COMPLETION_MAGIC, 8) != 0 || c->text_bytes > bytes ||
-        c->starts > (bytes - c->text_bytes) / WB_COMPLETION_START_BYTES ||
+    unsigned format = wb_mark_format(foot, WB_COMPLETION_MAGIC);
+    if (format > 1)
+        return wb_fail_format(c->blob.path, format, 1);
+    if (format != 1 || c->text_bytes > bytes || c->starts > (bytes - c->text_bytes) / WB_COMPLETION_START_BYTES ||
         bytes - c->text_bytes != c->starts * WB_COMPLETION_START_BYTES + maxima_bytes(c->starts) ||
         c->texts > c->text_bytes / WB_COMPLETION_HEAD_BYTES)
         return damaged(c);
@@ -213,7 +216,9 @@ static void find_heaviest(const struct finding *f, struct heavy_range *range)
     unsigned level = 0, at_level = 0;
     int weight = -1;
 
+    WB_CHECK(first < end && end <= top);
     for (; first < end; level++) {
+        WB_CHECK(level < LEVELS_MAX);
         bool last = top <= FAN;
         uint64_t low = (first + FAN - 1) / FAN, high = end / FAN;
         if (last || low >= high) {
@@ -259,6 +264,7 @@ static void push(struct finding *f, uint64_t first, uint64_t end)
 
 static struct heavy_range pop(struct finding *f)
 {
+    WB_CHECK(f->count > 0);
     struct heavy_range first = f->ranges[0], last = f->ranges[--f->count];
     size_t at = 0;
 
@@ -278,9 +284,10 @@ static int open_levels(struct finding *f, uint64_t first, uint64_t end)
 {
     const struct wb_completions *c = f->c;
     uint64_t offset = c->text_bytes + c->starts * WB_COMPLETION_START_BYTES;
+
+    WB_CHECK(first <= end && end <= c->starts);
     int err = wb_blob_check(&c->blob, c->text_bytes + first * WB_COMPLETION_START_BYTES,
                             (end - first) * WB_COMPLETION_START_BYTES);
-
     if (err == 0)
         err = wb_blob_check(&c->blob, offset, maxima_bytes(c->starts));
     for (unsigned level = 1; level < LEVELS_MAX; level++) {
@@ -295,8 +302,9 @@ static int pass_on(struct finding *f, uint64_t number, wb_index_each_completion 
 {
     struct start start = {0, 0, 0};
     struct record record;
-    int err = read_start(f->c, number, &start);
 
+    WB_CHECK(f->seen_count < WB_COMPLETION_TRIES_MAX);
+    int err = read_start(f->c, number, &start);
     for (size_t i = 0; err == 0 && i < f->seen_count; i++)
         if (f->seen[i] == start.text)
             return 0;

@@ -44,7 +44,7 @@ struct wb_completions {
 int wb_completions_open(const char *path, struct wb_completions *completions_out);
 void wb_completions_close(struct wb_completions *completions);
 
-/* Checks that the numbers in the foot fit the file. WB_E_CORRUPT names it. Part of opening. */
+/* A test seam, for the fuzzer: the part of opening that checks that the numbers in the foot fit the file. */
 int wb_completions_check(struct wb_completions *completions);
 
 /*

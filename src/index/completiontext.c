@@ -1,9 +1,11 @@
 /* completiontext.c - folds titles, and what people type, in the same way as the words of pages. */
 #include "index/completions.h"
+#include "base/check.h"
 
 /* Appends bytes; false if there is no room. */
 static bool append(struct wb_completion_text *text, const char *bytes, size_t len)
 {
+    WB_CHECK(text->folded_len <= sizeof text->folded);
     if (text->folded_len + len > sizeof text->folded)
         return false;
     memcpy(text->folded + text->folded_len, bytes, len);
@@ -16,6 +18,7 @@ static size_t first_character(struct wb_slice word)
 {
     size_t n = 1;
 
+    WB_CHECK(word.len > 0);
     while (n < word.len && ((unsigned char)word.ptr[n] & 0xc0) == 0x80)
         n++;
     return n;
@@ -30,6 +33,7 @@ static bool add_word(struct wb_completion_text *text, const struct wb_word *word
     struct wb_slice exact = word->exact;
     size_t before = text->folded_len;
 
+    WB_CHECK(word->begin < word->end && word->kind != WB_WORD_COMPOUND);
     if (word->kind == WB_WORD_GRAM)
         exact = wb_slice(exact.ptr, first_character(exact));
     if (before && !joined && !append(text, " ", 1))

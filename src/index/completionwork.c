@@ -73,9 +73,10 @@ static int add_part(struct completionwork *work, struct wb_slice part, uint32_t 
 {
     const struct wb_build *build = work->build;
     struct wb_completion_text text;
+
+    WB_CHECK(docid < build->roster.known);
     int err = wb_completion_fold(work->words, part, false, &text);
     char head[HEAD] = {0};
-
     if (err < 0 || text.folded_len < 2)
         return err;
     /* If it was cut, what is behind the last word is cut too. Otherwise that may be a bracket. */
@@ -128,6 +129,7 @@ static int add_title(struct completionwork *work, struct wb_slice title, uint32_
 
 static bool is_good_status(const struct wb_roster *roster, uint64_t number)
 {
+    WB_CHECK(roster->urls[number].page < roster->page_count);
     const struct wb_roster_page *page = &roster->pages[roster->urls[number].page];
 
     return page->status >= 200 && page->status <= 299;
@@ -153,7 +155,8 @@ static int add_titles(struct completionwork *work)
         WB_CHECK(more != 0);
         if (more < 0)
             err = more;
-        else if (record.value.len && is_good_status(roster, number))
+        WB_CHECK(more < 0 || record.key.len == 4); /* we have just written the table */
+        if (err == 0 && record.value.len && is_good_status(roster, number))
             err = add_title(work, record.value, wb_get32_be(record.key.ptr));
     }
     wb_cursor_close(cursor);
@@ -218,6 +221,7 @@ struct text_group {
 /* `each` for each doubling of a number from 1 on, at most `most` times; between two powers of 2, a straight line. */
 static uint32_t doublings(uint32_t n, uint32_t most, uint32_t each)
 {
+    WB_CHECK(n > 0);
     uint32_t log = 31 - (uint32_t)__builtin_clz(n);
     uint32_t rest = (uint32_t)((((uint64_t)n << 16 >> log) - 65536) * each >> 16);
 
@@ -226,6 +230,7 @@ static uint32_t doublings(uint32_t n, uint32_t most, uint32_t each)
 
 static uint16_t weight_of(const struct text_group *group)
 {
+    WB_CHECK(group->folded.len <= WB_COMPLETION_TEXT_MAX);
     uint32_t word = group->df ? doublings(group->df, 20, WEIGHT_WORD) : 0;
     uint32_t rank = (uint32_t)((uint64_t)group->score * WEIGHT_RANK >> 20);
     uint32_t title = group->docid == WB_DOCID_NONE
@@ -234,6 +239,7 @@ static uint16_t weight_of(const struct text_group *group)
                                doublings(group->pages, 8, WEIGHT_PAGES) +
                                (WB_COMPLETION_TEXT_MAX - (uint32_t)group->folded.len) * WEIGHT_SHORT;
 
+    WB_CHECK((word > title ? word : title) <= UINT16_MAX - WEIGHT_FIRST);
     return (uint16_t)(word > title ? word : title);
 }
 

@@ -11,10 +11,15 @@
 enum { SORT_MEMORY = 32 << 20 };
 #define OFFSET_MAX UINT64_C(0xffffffffff)
 
+enum { COMPLETIONS_WRITER_MAGIC = 0x57424357 }; /* "WBCW" */
+
 struct wb_completions_writer {
+    uint32_t magic;
     struct wb_blob_writer *blob;
     struct wb_sorter *starts; /* what follows the beginning of a word, a zero byte, the offset -> where, weight */
     uint64_t text_count, text_bytes, start_count;
+    char last[WB_COMPLETION_TEXT_MAX]; /* the folded form that was added last */
+    size_t last_len;
 };
 
 int wb_completions_create(const char *path, const char *temp_dir, struct wb_completions_writer **writer_out)
@@ -23,6 +28,8 @@ int wb_completions_create(const char *path, const char *temp_dir, struct wb_comp
     struct wb_completions_writer *writer = wb_alloc_zero(1, sizeof *writer);
     int err = writer ? wb_sorter_open(&sort, &writer->starts) : WB_E_NOMEM;
 
+    if (writer)
+        writer->magic = COMPLETIONS_WRITER_MAGIC;
     if (err == 0)
         err = wb_blob_create(path, WB_COMPLETIONS_KIND, &writer->blob);
     if (err < 0) {
@@ -37,6 +44,8 @@ void wb_completions_abandon(struct wb_completions_writer *writer)
 {
     if (!writer)
         return;
+    WB_CHECK(writer->magic == COMPLETIONS_WRITER_MAGIC);
+    writer->magic = 0;
     wb_blob_abandon(writer->blob);
     wb_sorter_close(writer->starts);
     wb_free(writer);
@@ -72,7 +81,11 @@ int wb_completions_add(struct wb_completions_writer *writer, const struct wb_com
     struct wb_slice shown = wb_slice_equal(folded, completion->text) ? WB_SLICE_EMPTY : completion->text;
     char head[WB_COMPLETION_HEAD_BYTES];
 
+    WB_CHECK(writer->magic == COMPLETIONS_WRITER_MAGIC);
     WB_CHECK(folded.len > 0 && folded.len <= WB_COMPLETION_TEXT_MAX && shown.len <= WB_COMPLETION_TEXT_MAX);
+    WB_CHECK(wb_slice_compare(wb_slice(writer->last, writer->last_len), folded) < 0);
+    memcpy(writer->last, folded.ptr, folded.len);
+    writer->last_len = folded.len;
     if (writer->text_bytes > OFFSET_MAX) /* a thousand million titles: the others are not offered */
         return 0;
     wb_put32(head, completion->docid);
@@ -102,6 +115,7 @@ static int add_weight(struct wb_buf *level, uint64_t number, uint16_t weight)
     wb_put16(bytes, weight);
     if (number % 64 == 0)
         return wb_buf_append(level, bytes, sizeof bytes);
+    WB_CHECK(level->len == 2 * (number / 64 + 1));
     char *last = level->ptr + level->len - 2;
     if (wb_get16(last) < weight)
         memcpy(last, bytes, sizeof bytes);
@@ -137,6 +151,7 @@ static int write_starts(struct wb_completions_writer *writer)
     int more = 0, err = wb_sorter_sort(writer->starts);
 
     while (err == 0 && (more = wb_sorter_next(writer->starts, &record)) > 0) {
+        WB_CHECK(record.key.len > 8 && record.value.len == 3);
         uint64_t offset = wb_get64_be(record.key.ptr + record.key.len - 8);
         uint64_t at = (uint8_t)record.value.ptr[0];
         uint16_t weight = wb_get16(record.value.ptr + 1);
@@ -154,8 +169,9 @@ static int write_starts(struct wb_completions_writer *writer)
 int wb_completions_finish(struct wb_completions_writer *writer)
 {
     char foot[WB_COMPLETION_FOOT_BYTES] = WB_COMPLETION_MAGIC;
-    int err = write_starts(writer);
 
+    WB_CHECK(writer->magic == COMPLETIONS_WRITER_MAGIC);
+    int err = write_starts(writer);
     wb_put64(foot + 8, writer->text_bytes);
     wb_put64(foot + 16, writer->text_count);
     wb_put64(foot + 24, writer->start_count);

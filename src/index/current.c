@@ -130,6 +130,7 @@ static int are_files_good(struct wb_build *build, const struct wb_index_info *in
 static int compare(struct wb_build *build, const struct wb_generation_manifest *last, bool *current_out)
 {
     const struct wb_index_info *info = &last->info;
+    WB_CHECK(info->generation > 0);
     bool same = info->generation == build->last && info->edition == build->options->edition &&
                 info->rules == build->result->info.rules && info->damaged == 0;
     int err = same ? is_same_store(build, last, &same) : 0;

@@ -113,6 +113,7 @@ static struct wb_slice name_of(const struct wb_extract *extract)
 {
     for (size_t i = 0; extract->title.len == 0 && i < extract->span_count; i++) {
         const struct wb_extract_span *span = &extract->spans[i];
+        WB_CHECK(span->begin <= span->end && span->end <= extract->text.len);
         struct wb_slice heading = wb_slice_trim(wb_slice(extract->text.ptr + span->begin, span->end - span->begin));
         if (span->flags & WB_EXTRACT_SPAN_HEADING && heading.len)
             return heading.len <= HEADING_BYTES_MAX ? heading : WB_SLICE_EMPTY;
@@ -122,9 +123,9 @@ static struct wb_slice name_of(const struct wb_extract *extract)
 
 uint64_t wb_docwords_length(uint32_t words, uint8_t linked)
 {
+    WB_CHECK(linked <= 100);
     uint64_t more = (2u * 100 + 6u * linked) * linked; /* of 10,000 */
 
-    WB_CHECK(linked <= 100);
     return words ? words + words * more / 10000 : WB_UNKNOWN_LENGTH;
 }
 
@@ -135,8 +136,9 @@ int wb_docwords_page(struct wb_docwords *worker, uint32_t docid, const struct wb
                                      WB_EXTRACT_TEXT | WB_EXTRACT_LANGUAGE};
     struct wb_extract extract;
     uint32_t words[WB_FIELDS] = {0}, at = 0;
-    int err = wb_extract(worker->extractor, &input, &extract);
 
+    WB_CHECK(docid != UINT32_MAX);
+    int err = wb_extract(worker->extractor, &input, &extract);
     if (err < 0)
         return err;
     const char *language = language_of(&extract, &work_out->lang);
@@ -172,8 +174,8 @@ int wb_docwords_anchors(struct wb_docwords *worker, uint32_t docid, const struct
     uint32_t at = 0, words = 0;
     int err = 0;
 
-    worker->budget = WB_INDEX_WORDS_MAX;
     WB_CHECK(docid != UINT32_MAX);
+    worker->budget = WB_INDEX_WORDS_MAX;
     /* Texts of links are short, and their language is not known: they are stemmed as English, like unknown pages. */
     wb_inverter_begin(worker->inverter, docid, 0);
     for (size_t i = 0; err == 0 && i < count; i++) {

@@ -64,7 +64,7 @@ int wb_factwork_carry(struct wb_build *build)
 static void put_url_value(const struct wb_build *build, enum wb_fact fact, uint32_t docid,
                           const struct wb_roster_url *url, char *p)
 {
-    WB_CHECK(docid < build->roster.url_count);
+    WB_CHECK(docid < build->roster.url_count && url->site < build->roster.site_count);
     switch ((int)fact) {
     case WB_FACT_ID:
         wb_pageid_put(url->id, p);
@@ -102,12 +102,11 @@ static void put_url_value(const struct wb_build *build, enum wb_fact fact, uint3
 static void put_page_value(const struct wb_build *build, enum wb_fact fact, uint32_t docid,
                            const struct wb_roster_url *url, char *p)
 {
+    WB_CHECK(url->page < build->roster.page_count);
     const struct wb_roster_page *page = &build->roster.pages[url->page];
     const struct wb_content_fact *content = &build->contents[docid];
 
-    WB_CHECK(url->page < build->roster.page_count);
     WB_CHECK(page->docid == docid);
-
     switch ((int)fact) {
     case WB_FACT_OUTLINKS:
         wb_put32(p, build->outlinks[docid]);
@@ -188,6 +187,7 @@ static int add_keyorder(struct wb_build *build, struct wb_column_writer *writer)
     while (err == 0 && (more = wb_sorter_next(build->urlkeys, &record)) > 0) {
         WB_CHECK(record.key.len > 4);
         uint32_t number = wb_get32_be(record.key.ptr + record.key.len - 4);
+        WB_CHECK(count < build->roster.url_count);
         wb_put32(value, wb_docmap_docid(&build->roster.docmap, number));
         err = wb_column_add(writer, value);
         count++;

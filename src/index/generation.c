@@ -3,7 +3,7 @@
  *
  * The manifest is text, one "name value" per line, so that people can read it too:
  *
- *   webbase generation 5          the version of the format
+ *   webbase generation 1          the format
  *   generation 7                  then the numbers of struct wb_index_info
  *   ...
  *   history newest                the policy that versions were counted by
@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/codec.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "index/whereabouts.h"
@@ -61,20 +62,6 @@ const struct wb_fact_kind wb_fact_kinds[WB_FACTS] = {
     [WB_FACT_ALTERNATE] = {"alternate", "GFAL", 4},
 };
 
-/* ---- where ------------------------------------------------------------------------------------- */
-
-int wb_generation_root(const char *dir, char **root_out)
-{
-    struct wb_whereabouts where;
-    int err = wb_whereabouts_read(dir, &where);
-
-    *root_out = err == 0 ? where.root : NULL;
-    if (err == 0)
-        where.root = NULL;
-    wb_whereabouts_release(&where);
-    return err;
-}
-
 void wb_generation_holder(uint32_t generation, char name_out[WB_STORE_NAME_MAX + 1])
 {
     WB_CHECK(generation > 0);
@@ -83,10 +70,10 @@ void wb_generation_holder(uint32_t generation, char name_out[WB_STORE_NAME_MAX +
 
 /* ---- texts with a checksum --------------------------------------------------------------------- */
 
-int wb_sealed_write(const char *path, const char *headline, uint64_t version, struct wb_slice lines)
+int wb_sealed_write(const char *path, const char *headline, uint64_t format, struct wb_slice lines)
 {
     struct wb_buf text = WB_BUF_INIT;
-    int err = wb_buf_printf(&text, "%s%" PRIu64 "\n", headline, version);
+    int err = wb_buf_printf(&text, "%s%" PRIu64 "\n", headline, format);
 
     WB_CHECK(lines.len == 0 || lines.ptr[lines.len - 1] == '\n');
     if (err == 0)
@@ -100,7 +87,7 @@ int wb_sealed_write(const char *path, const char *headline, uint64_t version, st
 }
 
 /* Finds what is between the headline and the checksum, and compares both. */
-static int unseal(const char *path, struct wb_slice text, const char *headline, uint64_t version,
+static int unseal(const char *path, struct wb_slice text, const char *headline, uint64_t format,
                   struct wb_slice *lines_out)
 {
     size_t tail = strlen(CHECKSUM) + 16 + 1, head = strlen(headline);
@@ -119,11 +106,9 @@ static int unseal(const char *path, struct wb_slice text, const char *headline, 
         return wb_fail(WB_E_CORRUPT, "%s is damaged: the checksum does not match", path);
     const char *line = memchr(text.ptr, '\n', text.len);
     if (line >= end || !wb_slice_to_u64(wb_slice(text.ptr + head, (size_t)(line - text.ptr) - head), &written))
-        return wb_fail(WB_E_CORRUPT, "%s is damaged: it has no version", path);
-    if (written > version)
-        return wb_fail(WB_E_NEWER, "%s: a newer program has written it", path);
-    if (written < version)
-        return wb_fail(WB_E_CORRUPT, "%s: an older program has written it; 'webbase index' makes a new one", path);
+        return wb_fail(WB_E_CORRUPT, "%s is damaged: its first line has no number", path);
+    if (written != format)
+        return wb_fail_format(path, written, format);
     *lines_out = wb_slice(line + 1, (size_t)(end - line) - 1);
     return 0;
 }
@@ -145,7 +130,7 @@ static int each_line(struct wb_slice text, wb_sealed_line each, void *context)
     return err;
 }
 
-int wb_sealed_read(const char *path, const char *headline, uint64_t version, wb_sealed_line each, void *context)
+int wb_sealed_read(const char *path, const char *headline, uint64_t format, wb_sealed_line each, void *context)
 {
     struct wb_buf text = WB_BUF_INIT;
     struct wb_slice lines = WB_SLICE_EMPTY;
@@ -154,7 +139,7 @@ int wb_sealed_read(const char *path, const char *headline, uint64_t version, wb_
     if (err == WB_E_LIMIT)
         err = wb_fail(WB_E_CORRUPT, "%s is damaged: it is too long", path);
     if (err == 0)
-        err = unseal(path, wb_buf_slice(&text), headline, version, &lines);
+        err = unseal(path, wb_buf_slice(&text), headline, format, &lines);
     if (err == 0) {
         err = each_line(lines, each, context);
         if (err == WB_E_CORRUPT)
@@ -212,6 +197,7 @@ static void set_number(struct wb_index_info *info, const struct info_number *num
 
 static const char *column_word(const struct wb_manifest_column *column)
 {
+    WB_CHECK(!(column->words && column->rank)); /* a rank is a number */
     return column->words ? "words" : column->rank ? "rank" : "numbers";
 }
 
@@ -221,6 +207,7 @@ int wb_generation_write(const char *path, const struct wb_generation_manifest *m
     struct wb_buf lines = WB_BUF_INIT;
     int err = 0;
 
+    WB_CHECK(manifest->info.bytes > 0); /* or readers take it for damaged */
     WB_CHECK(manifest->info.generation > 0);
     WB_CHECK(manifest->info.pages <= manifest->info.urls);
     for (size_t i = 0; err == 0 && i < NUMBERS; i++)
@@ -234,7 +221,7 @@ int wb_generation_write(const char *path, const struct wb_generation_manifest *m
         err = wb_buf_printf(&lines, "column %s %s\n", manifest->columns.items[i].name,
                             column_word(&manifest->columns.items[i]));
     if (err == 0)
-        err = wb_sealed_write(path, HEADLINE, WB_GENERATION_VERSION, wb_buf_slice(&lines));
+        err = wb_sealed_write(path, HEADLINE, WB_GENERATION_FORMAT, wb_buf_slice(&lines));
     wb_buf_release(&lines);
     return err;
 }
@@ -286,7 +273,12 @@ int wb_generation_read(const char *path, struct wb_generation_manifest *manifest
     const struct wb_index_info *info = &manifest_out->info;
 
     *manifest_out = (struct wb_generation_manifest){.language_count = 0};
-    int err = wb_sealed_read(path, HEADLINE, WB_GENERATION_VERSION, read_line, manifest_out);
+    int err = wb_sealed_read(path, HEADLINE, WB_GENERATION_FORMAT, read_line, manifest_out);
+    if (err == WB_E_NEWER) {
+        char why[WB_ERROR_MESSAGE_MAX];
+        strcpy(why, wb_error_message());
+        err = wb_fail(err, "%s. 'webbase index' makes a new generation", why);
+    }
     /* A manifest without its last number has none of them: a generation has at least one URL. */
     if (err == 0 && (info->bytes == 0 || info->pages > info->urls || info->urls >= WB_DOCID_NONE))
         err = wb_fail(WB_E_CORRUPT, "%s is damaged: its numbers do not fit together", path);

@@ -36,7 +36,7 @@
 #define WB_TYPES_FILE "types.wbt"
 #define WB_TYPES_KIND "TYPE"
 #define WB_GENERATION_MANIFEST "manifest"
-#define WB_GENERATION_VERSION 5
+#define WB_GENERATION_FORMAT 1
 
 /* The columns. */
 struct wb_fact_kind {
@@ -70,18 +70,15 @@ int wb_generation_write(const char *path, const struct wb_generation_manifest *m
 int wb_generation_read(const char *path, struct wb_generation_manifest *manifest_out);
 void wb_generation_release(struct wb_generation_manifest *manifest);
 
-/* The root of the series of a repository, from the heap: what "where" says, or DIR/index (whereabouts.h). */
-int wb_generation_root(const char *dir, char **root_out);
-
 /*
- * A small text with a headline, which ends with its version, lines "name value", and a checksum in the last line.
- * Reading calls each() for every line between the first and the last; anything but 0 ends it, and WB_E_CORRUPT becomes
- * an error that names the file. WB_E_NOTFOUND if there is no such file, WB_E_NEWER if its version is greater than
- * `version`, WB_E_CORRUPT if it is lower.
+ * A small text with a headline, which ends with the number of its format, lines "name value", and a checksum in the
+ * last line. Reading calls each() for every line between the first and the last; anything but 0 ends it, and
+ * WB_E_CORRUPT becomes an error that names the file. WB_E_NOTFOUND if there is no such file, WB_E_NEWER if it has
+ * another format.
  */
 typedef int (*wb_sealed_line)(void *context, size_t line, struct wb_slice name, struct wb_slice value);
-int wb_sealed_write(const char *path, const char *headline, uint64_t version, struct wb_slice lines);
-int wb_sealed_read(const char *path, const char *headline, uint64_t version, wb_sealed_line each, void *context);
+int wb_sealed_write(const char *path, const char *headline, uint64_t format, struct wb_slice lines);
+int wb_sealed_read(const char *path, const char *headline, uint64_t format, wb_sealed_line each, void *context);
 
 /* The holder of a generation, in the store and in webdb: "generation-7". */
 #define WB_GENERATION_HOLDER "generation-"
@@ -90,7 +87,10 @@ void wb_generation_holder(uint32_t generation, char name_out[WB_STORE_NAME_MAX +
 /* Opens one generation of a root. WB_E_NOTFOUND if it is gone, or a file of it. */
 int wb_generation_open(const char *dir, const char *root, uint32_t number, struct wb_index **index_out);
 
+enum { WB_INDEX_MAGIC = 0x57424958 }; /* "WBIX" */
+
 struct wb_index {
+    uint32_t magic;
     char *dir, *path;
     struct wb_file lock;
     struct wb_generation_manifest manifest;

@@ -28,8 +28,8 @@ static uint32_t generation_of(const char *holder)
 /* Whether a series has the generation. */
 static int is_in(const char *root, uint32_t generation, bool *there)
 {
+    WB_CHECK(generation > 0);
     char *path = wb_series_path(root, generation);
-
     if (!path)
         return WB_E_NOMEM;
     *there = *there || wb_path_kind(path) == WB_PATH_DIR;
@@ -106,7 +106,7 @@ static int release_edition(struct wb_build *build, uint32_t edition, uint32_t ge
 
 void wb_build_let_go(struct wb_build *build)
 {
-    WB_CHECK(build->number > 0);
+    WB_CHECK(build->number > 0 && build->held);
     release_edition(build, build->options->edition, build->number);
     if (build->snapshot.number)
         let_snapshot_go(build, build->snapshot.number, build->number);
@@ -151,9 +151,10 @@ static int clean(struct wb_build *build, const char *root, uint32_t keep)
 static int remove_root(const char *root, bool *gone_out)
 {
     uint32_t newest = 0;
+
+    WB_CHECK(root[0] == '/');
     char *parent = wb_strdup(root);
     int err = parent ? wb_series_newest(root, &newest) : WB_E_NOMEM;
-
     *gone_out = false;
     if (err == 0 && newest == 0) {
         err = wb_series_remove(root);
@@ -171,8 +172,9 @@ static int clean_others(struct wb_build *build)
 {
     struct wb_whereabouts *where = &build->where;
     bool changed = false;
-    int err = wb_whereabouts_at_home(where, where->root) ? 0 : clean(build, where->home, UINT32_MAX);
 
+    WB_CHECK(build->lock.fd >= 0);
+    int err = wb_whereabouts_at_home(where, where->root) ? 0 : clean(build, where->home, UINT32_MAX);
     for (size_t i = where->others.count; err == 0 && i-- > 0;) {
         bool gone = false;
         err = clean(build, where->others.items[i], UINT32_MAX);
@@ -188,8 +190,9 @@ static int clean_others(struct wb_build *build)
 int wb_build_tidy(struct wb_build *build, uint32_t keep)
 {
     struct stale_list list = {.build = build};
-    int err = clean(build, build->where.root, keep);
 
+    WB_CHECK(keep <= build->number); /* what is being built stays */
+    int err = clean(build, build->where.root, keep);
     if (err == 0)
         err = clean_others(build);
     if (err == 0)

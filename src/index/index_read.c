@@ -92,9 +92,11 @@ int wb_generation_open(const char *dir, const char *root, uint32_t number, struc
     char *manifest = NULL;
     int err = WB_E_NOMEM;
 
+    WB_CHECK(number > 0);
     *index_out = NULL;
     if (!index)
         return WB_E_NOMEM;
+    index->magic = WB_INDEX_MAGIC;
     index->lock = WB_FILE_INIT;
     pthread_mutex_init(&index->mutex, NULL);
     index->dir = wb_strdup(dir);
@@ -199,6 +201,8 @@ void wb_index_close(struct wb_index *index)
 {
     if (!index)
         return;
+    WB_CHECK(index->magic == WB_INDEX_MAGIC);
+    index->magic = 0;
     wb_usercolumns_close(index);
     wb_cursor_close(index->title_cursor);
     wb_cursor_close(index->site_cursor);
@@ -231,21 +235,25 @@ void wb_index_close(struct wb_index *index)
 
 const struct wb_index_info *wb_index_info(const struct wb_index *index)
 {
+    WB_CHECK(index->magic == WB_INDEX_MAGIC);
     return &index->manifest.info;
 }
 
 struct wb_postings *wb_index_postings(struct wb_index *index)
 {
+    WB_CHECK(index->magic == WB_INDEX_MAGIC);
     return index->postings;
 }
 
 const struct wb_graph *wb_index_links_out(const struct wb_index *index)
 {
+    WB_CHECK(index->magic == WB_INDEX_MAGIC);
     return index->out;
 }
 
 const struct wb_graph *wb_index_links_in(const struct wb_index *index)
 {
+    WB_CHECK(index->magic == WB_INDEX_MAGIC);
     return index->in;
 }
 
@@ -263,6 +271,7 @@ uint32_t wb_index_docid(const struct wb_index *index, uint64_t number)
 
 const uint8_t *wb_index_languages(const struct wb_index *index, size_t *count_out)
 {
+    WB_CHECK(index->magic == WB_INDEX_MAGIC);
     *count_out = index->manifest.language_count;
     return index->manifest.languages;
 }
@@ -292,7 +301,7 @@ static int open_fact(struct wb_index *index, enum wb_fact fact)
 
 int wb_index_fact(struct wb_index *index, enum wb_fact fact, const void **values_out)
 {
-    WB_CHECK(fact < WB_FACTS);
+    WB_CHECK(index->magic == WB_INDEX_MAGIC && fact < WB_FACTS);
     pthread_mutex_lock(&index->mutex);
     int err = index->fact_open[fact] ? 0 : open_fact(index, fact);
     pthread_mutex_unlock(&index->mutex);
@@ -302,6 +311,7 @@ int wb_index_fact(struct wb_index *index, enum wb_fact fact, const void **values
 
 static int open_prints(struct wb_index *index)
 {
+    WB_CHECK(!index->prints_open);
     char *path = wb_path_join(index->path, WB_PRINTS_FILE);
     int err = path ? wb_column_open(path, WB_PRINTS_KIND, WB_PRINT_BYTES, &index->prints) : WB_E_NOMEM;
 
@@ -324,6 +334,7 @@ int wb_generation_prints(struct wb_index *index)
 
 static int open_texts(struct wb_index *index)
 {
+    WB_CHECK(!index->texts_open);
     char *path = wb_path_join(index->path, WB_TEXTS_FILE);
     int err = path ? wb_textfile_open(path, &index->texts) : WB_E_NOMEM;
 
@@ -364,8 +375,9 @@ static int each_near(void *context, uint32_t docid, unsigned distance)
 int wb_index_near(struct wb_index *index, uint64_t print, unsigned bits, wb_index_each_near each, void *context)
 {
     struct near_page near = {index->docmap.pages, each, context};
-    int err = wb_generation_prints(index);
 
+    WB_CHECK(index->magic == WB_INDEX_MAGIC);
+    int err = wb_generation_prints(index);
     return err < 0 ? err : wb_prints_near(index->prints.records, index->prints.count, print, bits, each_near, &near);
 }
 
@@ -373,6 +385,7 @@ int wb_index_near(struct wb_index *index, uint64_t print, unsigned bits, wb_inde
 
 static int open_completions(struct wb_index *index)
 {
+    WB_CHECK(!index->completions_open);
     char *path = wb_path_join(index->path, WB_COMPLETIONS_FILE);
     int err = path ? wb_completions_open(path, &index->completions) : WB_E_NOMEM;
 
@@ -391,8 +404,8 @@ int wb_generation_completions(struct wb_index *index)
 
 int wb_index_complete(struct wb_index *index, struct wb_slice folded, wb_index_each_completion each, void *context)
 {
+    WB_CHECK(index->magic == WB_INDEX_MAGIC);
     int err = wb_generation_completions(index);
-
     return err < 0 ? err : wb_completions_find(&index->completions, folded, each, context);
 }
 
@@ -403,6 +416,7 @@ int wb_generation_webdb(struct wb_index *index, struct wb_webdb **webdb_out)
     struct wb_webdb_count count;
     int err = 0;
 
+    WB_CHECK(index->magic == WB_INDEX_MAGIC);
     if (!index->webdb) {
         err = wb_webdb_open_edition(index->dir, index->manifest.info.edition, &index->webdb);
         if (err == 0)
@@ -424,8 +438,8 @@ int wb_index_print(struct wb_index *index, uint32_t docid, uint64_t *print_out)
     struct wb_webdb *webdb;
     const void *prints;
 
-    *print_out = 0;
     WB_CHECK(docid < index->docmap.urls);
+    *print_out = 0;
     if (docid < index->docmap.pages) {
         int err = wb_index_fact(index, WB_FACT_SIMHASH, &prints);
         *print_out = err == 0 ? ((const uint64_t *)prints)[docid] : 0;
@@ -469,7 +483,7 @@ int wb_index_find_id(struct wb_index *index, struct wb_pageid id, uint32_t *doci
 
 int wb_index_url(struct wb_index *index, uint32_t docid, struct wb_slice *url_out)
 {
-    WB_CHECK(docid < index->docmap.urls);
+    WB_CHECK(index->magic == WB_INDEX_MAGIC && docid < index->docmap.urls);
     int err = wb_urlfile_get(&index->urls, wb_docmap_number(&index->docmap, docid), &index->text);
     *url_out = err == 0 ? wb_buf_slice(&index->text) : WB_SLICE_EMPTY;
     return err;
@@ -479,6 +493,7 @@ int wb_index_title(struct wb_index *index, uint32_t docid, struct wb_slice *titl
 {
     struct wb_table_record record;
 
+    WB_CHECK(index->magic == WB_INDEX_MAGIC);
     *title_out = WB_SLICE_EMPTY;
     if (docid >= index->docmap.pages)
         return 0;
@@ -490,7 +505,10 @@ int wb_index_title(struct wb_index *index, uint32_t docid, struct wb_slice *titl
 
 /* ---- kept texts ---------------------------------------------------------------------------------- */
 
+enum { TEXT_READER_MAGIC = 0x57425452 }; /* "WBTR" */
+
 struct wb_text_reader {
+    uint32_t magic;
     struct wb_text_decoder decoder;
 };
 
@@ -499,6 +517,8 @@ int wb_text_reader_new(struct wb_text_reader **reader_out)
     struct wb_text_reader *reader = wb_alloc_zero(1, sizeof *reader);
     int err = reader ? wb_text_decoder_init(&reader->decoder) : WB_E_NOMEM;
 
+    if (reader)
+        reader->magic = TEXT_READER_MAGIC;
     if (err < 0) {
         wb_text_reader_free(reader);
         reader = NULL;
@@ -511,6 +531,8 @@ void wb_text_reader_free(struct wb_text_reader *reader)
 {
     if (!reader)
         return;
+    WB_CHECK(reader->magic == TEXT_READER_MAGIC);
+    reader->magic = 0;
     wb_text_decoder_release(&reader->decoder);
     wb_free(reader);
 }
@@ -534,6 +556,7 @@ static int split_text(const struct wb_text_decoder *decoder, struct wb_index_tex
 int wb_index_text(struct wb_index *index, struct wb_text_reader *reader, uint32_t docid,
                   struct wb_index_text *text_out)
 {
+    WB_CHECK(index->magic == WB_INDEX_MAGIC && reader->magic == TEXT_READER_MAGIC);
     *text_out = (struct wb_index_text){.lines = false};
     if (docid >= index->docmap.pages)
         return 0;
@@ -545,6 +568,7 @@ int wb_index_text(struct wb_index *index, struct wb_text_reader *reader, uint32_
 
 int wb_index_text_more(struct wb_text_reader *reader, struct wb_index_text *text_inout)
 {
+    WB_CHECK(reader->magic == TEXT_READER_MAGIC);
     int more = wb_text_decoder_more(&reader->decoder);
     int err = more > 0 ? split_text(&reader->decoder, text_inout) : 0;
 
@@ -556,8 +580,9 @@ int wb_index_text_more(struct wb_text_reader *reader, struct wb_index_text *text
 int wb_index_type(struct wb_index *index, uint32_t type, struct wb_slice *name_out)
 {
     struct wb_table_record record;
-    int err = wb_cursor_get_number(index->type_cursor, type, &record);
 
+    WB_CHECK(index->magic == WB_INDEX_MAGIC);
+    int err = wb_cursor_get_number(index->type_cursor, type, &record);
     *name_out = err == 0 ? record.key : WB_SLICE_EMPTY;
     return err;
 }
@@ -566,8 +591,9 @@ int wb_index_site(struct wb_index *index, uint32_t site, struct wb_slice *name_o
 {
     struct wb_table_record record;
     struct wb_buf surt = WB_BUF_INIT;
-    int err = wb_cursor_get_number(index->site_cursor, site, &record);
 
+    WB_CHECK(index->magic == WB_INDEX_MAGIC);
+    int err = wb_cursor_get_number(index->site_cursor, site, &record);
     /* "org,example)/" is the SURT of the first page of the site. */
     if (err == 0)
         err = wb_buf_append_slice(&surt, record.key);
@@ -601,9 +627,9 @@ int wb_index_links(struct wb_index *index, uint32_t docid, enum wb_webdb_directi
     struct wb_webdb_arcs *arcs = NULL;
     struct wb_webdb *webdb;
     const uint8_t *kinds = NULL;
-    int more, err = wb_generation_webdb(index, &webdb);
 
-    WB_CHECK(docid < index->docmap.urls);
+    WB_CHECK(index->magic == WB_INDEX_MAGIC && docid < index->docmap.urls);
+    int more, err = wb_generation_webdb(index, &webdb);
     if (err == 0)
         err = wb_webdb_kinds(webdb, 0, index->docmap.urls, &kinds);
     if (err == 0 && direction == WB_ARCS_OUT && !is_source(index, kinds, wb_docmap_number(&index->docmap, docid)))
@@ -613,7 +639,7 @@ int wb_index_links(struct wb_index *index, uint32_t docid, enum wb_webdb_directi
     while (err == 0 && (more = wb_webdb_arcs_next(arcs, &portion)) != 0) {
         err = more < 0 ? more : 0;
         for (size_t i = 0; err == 0 && i < portion.count; i++)
-            if ((portion.texts[i].flags & WB_EDIT_LINK_FOLLOW) &&
+            if ((portion.texts[i].flags & WB_PAGELINK_FOLLOW) &&
                 (direction == WB_ARCS_OUT || is_source(index, kinds, portion.ends[i])))
                 err = each(context, wb_docmap_docid(&index->docmap, portion.ends[i]), portion.texts[i].anchor);
     }

@@ -89,6 +89,7 @@ static void on_postings_found(void *context, const char *file, uint64_t offset, 
 /* Damage becomes a problem, and other errors end the check. */
 static int judge_error(struct index_check *check, int err)
 {
+    WB_CHECK(err <= 0); /* AGAIN is for us to say */
     if (err == WB_E_NOTFOUND && wb_path_kind(check->path) != WB_PATH_DIR)
         return AGAIN;
     if (err == WB_E_NOTFOUND)
@@ -110,6 +111,7 @@ static void turn_to(struct index_check *check, const char *name)
 /* The same; returns its path, from the heap. */
 static char *begin_file(struct index_check *check, const char *name)
 {
+    WB_CHECK(check->path);
     turn_to(check, name);
     return wb_path_join(check->path, name);
 }
@@ -591,8 +593,9 @@ static int check_values(struct index_check *check, struct wb_index *index)
 static int check_agreement(struct index_check *check)
 {
     struct wb_index *index = NULL;
-    int err = wb_generation_open(check->dir, check->where.root, check->number, &index);
 
+    WB_CHECK(check->problems == 0 && check->manifest_ok); /* each file is good by itself */
+    int err = wb_generation_open(check->dir, check->where.root, check->number, &index);
     turn_to(check, WB_GENERATION_MANIFEST);
     if (err == 0)
         err = check_holds(check, index);
@@ -613,6 +616,8 @@ static int check_agreement(struct index_check *check)
 static int check_generation(struct index_check *check)
 {
     struct wb_file lock = WB_FILE_INIT;
+
+    WB_CHECK(check->number > 0);
     int err = wb_series_share(check->where.root, check->number, &lock);
     char *path = err == 0 ? begin_file(check, WB_GENERATION_MANIFEST) : NULL;
 

@@ -64,7 +64,10 @@ struct dealt {
     const char *bytes;
 };
 
+enum { INVERTER_MAGIC = 0x5742494e }; /* "WBIN" */
+
 struct wb_inverter {
+    uint32_t magic;
     size_t memory_bytes;
     uint64_t seed;
     struct wb_arena keys;
@@ -90,6 +93,7 @@ int wb_inverter_new(size_t memory_bytes, struct wb_inverter **inverter_out)
     *inverter_out = inverter;
     if (!inverter)
         return WB_E_NOMEM;
+    inverter->magic = INVERTER_MAGIC;
     inverter->memory_bytes = memory_bytes > MEMORY_MIN ? memory_bytes : MEMORY_MIN;
     /* Strangers choose the words. Any number that they do not know will do. */
     inverter->seed = wb_hash64(&inverter, sizeof inverter) ^ (uintptr_t)&memory_bytes;
@@ -101,6 +105,8 @@ void wb_inverter_free(struct wb_inverter *inverter)
 {
     if (!inverter)
         return;
+    WB_CHECK(inverter->magic == INVERTER_MAGIC);
+    inverter->magic = 0;
     wb_arena_release(&inverter->keys);
     wb_map_release(&inverter->table);
     wb_vec_release(&inverter->terms);
@@ -114,6 +120,7 @@ void wb_inverter_free(struct wb_inverter *inverter)
 
 bool wb_inverter_full(const struct wb_inverter *inverter)
 {
+    WB_CHECK(inverter->magic == INVERTER_MAGIC);
     return inverter->forward.len + inverter->key_bytes +
                inverter->terms.count * (sizeof(struct term) + 2 * sizeof(struct term_entry)) +
                inverter->postings * sizeof(struct dealt) >=
@@ -122,6 +129,7 @@ bool wb_inverter_full(const struct wb_inverter *inverter)
 
 bool wb_inverter_empty(const struct wb_inverter *inverter)
 {
+    WB_CHECK(inverter->magic == INVERTER_MAGIC);
     return inverter->documents.count == 0;
 }
 
@@ -129,7 +137,7 @@ bool wb_inverter_empty(const struct wb_inverter *inverter)
 
 void wb_inverter_begin(struct wb_inverter *inverter, uint32_t docid, unsigned language)
 {
-    WB_CHECK(!inverter->open);
+    WB_CHECK(inverter->magic == INVERTER_MAGIC && !inverter->open);
     WB_CHECK(inverter->serial < NONE);
     inverter->open = true;
     inverter->serial++;
@@ -192,10 +200,10 @@ int wb_inverter_add(struct wb_inverter *inverter, struct wb_slice exact, bool st
 {
     uint32_t term, at = (uint32_t)inverter->places.count;
     struct doc_slot *slot;
-    int err = find_term(inverter, exact, WB_TERM_EXACT, &term);
 
     WB_CHECK(inverter->open);
     WB_CHECK(field < WB_FIELDS);
+    int err = find_term(inverter, exact, WB_TERM_EXACT, &term);
     if (err == 0)
         err = slot_of(inverter, term, &slot);
     if (err == 0)
@@ -219,11 +227,10 @@ int wb_inverter_add(struct wb_inverter *inverter, struct wb_slice exact, bool st
 
 int wb_inverter_stem(struct wb_inverter *inverter, struct wb_slice stem)
 {
+    WB_CHECK(inverter->open && inverter->stemless < inverter->slots.count);
     struct doc_slot *slot = &inverter->slots.items[inverter->stemless];
     uint32_t found;
     int err = find_term(inverter, stem, WB_TERM_STEM, &found);
-
-    WB_CHECK(inverter->open && inverter->stemless < inverter->slots.count);
     if (err < 0)
         return err;
     slot->stem = found;
@@ -297,9 +304,9 @@ static int put_slot(struct wb_inverter *inverter, const struct doc_slot *slot)
 int wb_inverter_end(struct wb_inverter *inverter)
 {
     struct document document = {.docid = inverter->docid, .begin = inverter->forward.len};
-    int err = add_stems(inverter);
 
     WB_CHECK(inverter->open);
+    int err = add_stems(inverter);
     inverter->open = false;
     for (size_t i = 0; err == 0 && i < inverter->slots.count; i++)
         err = put_slot(inverter, &inverter->slots.items[i]);
@@ -381,13 +388,13 @@ static void start_again(struct wb_inverter *inverter)
 int wb_inverter_flush(struct wb_inverter *inverter, struct wb_run_writer *run)
 {
     size_t terms = inverter->terms.count;
+
+    WB_CHECK(inverter->magic == INVERTER_MAGIC && !inverter->open);
     const struct term **sorted = wb_alloc_zero(terms + 1, sizeof *sorted);
     uint64_t *at = wb_alloc_zero(terms + 1, sizeof *at);
     struct dealt *dealt = wb_alloc_zero(inverter->postings + 1, sizeof *dealt);
     int err = sorted && at && dealt ? 0 : WB_E_NOMEM;
     uint64_t total = 0;
-
-    WB_CHECK(!inverter->open);
     if (err < 0)
         goto done;
     for (size_t i = 0; i < terms; i++) {

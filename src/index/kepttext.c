@@ -19,6 +19,7 @@ static struct wb_slice heading_text(struct wb_slice text)
 
 static bool repeats_title(const struct wb_extract *extract, const struct wb_extract_span *span)
 {
+    WB_CHECK(span->begin <= span->end && span->end <= extract->text.len);
     struct wb_slice heading = heading_text(wb_slice(extract->text.ptr + span->begin, span->end - span->begin));
 
     return span->flags & WB_EXTRACT_SPAN_HEADING && heading.len && extract->title.len &&
@@ -43,6 +44,8 @@ static int add_spans(const struct wb_extract *extract, uint32_t wanted, struct w
 {
     size_t begin = kept->len, end = 0;
     int err = 0;
+
+    WB_CHECK(begin <= WB_KEPT_MAX - WB_KEPT_TEXT_MAX); /* so much is left for the text */
 
     for (size_t i = 0; err == 0 && i < extract->span_count; i++) {
         const struct wb_extract_span *span = &extract->spans[i];

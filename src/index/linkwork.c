@@ -47,7 +47,7 @@ static int add_list(struct linkwork *work, uint32_t docid, const uint32_t *list,
 {
     int err = 0;
 
-    WB_CHECK(docid >= work->next);
+    WB_CHECK(docid >= work->next && docid < work->build->roster.url_count);
     while (err == 0 && work->next < docid) {
         err = wb_graph_add(work->in, NULL, 0);
         work->next++;
@@ -67,8 +67,8 @@ static int write_later(struct linkwork *work)
 
 static int keep_for_later(struct linkwork *work, uint32_t docid)
 {
+    WB_CHECK(docid >= work->build->roster.known); /* lists of pages need not wait */
     int err = wb_buf_reserve(&work->buffer, work->buffer.len + (work->sources.count + 2) * WB_VARINT_MAX);
-
     if (err < 0)
         return err;
     char *p = work->buffer.ptr + work->buffer.len;
@@ -176,7 +176,7 @@ static int add_portion(struct linkwork *work, const struct wb_webdb_portion *por
     for (size_t i = 0; err == 0 && i < portion->count; i++) {
         uint32_t source = portion->ends[i];
         bool counts = wb_docmap_is_page(&roster->docmap, source) || work->kinds[source] & WB_IS_LOADED;
-        if (!counts || !(portion->texts[i].flags & WB_EDIT_LINK_FOLLOW))
+        if (!counts || !(portion->texts[i].flags & WB_PAGELINK_FOLLOW))
             continue;
         uint32_t docid = wb_docmap_docid(&roster->docmap, source);
         err = wb_vec_push(&work->sources, docid);

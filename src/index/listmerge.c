@@ -116,13 +116,13 @@ static int cut_ranges(struct merging *merging, struct weights *weights)
         const struct weight *weight = &weights->items.items[i];
         if (bytes >= merging->range_bytes &&
             wb_slice_compare(weight->key, merging->ranges[merging->count - 1].from) > 0) {
+            WB_CHECK(merging->count <= weights->items.count);
             merging->ranges[merging->count - 1].to = weight->key;
             merging->ranges[merging->count++].from = weight->key;
             bytes = 0;
         }
         bytes += weight->bytes;
     }
-    WB_CHECK(merging->count <= weights->items.count + 1);
     merging->ranges[merging->count - 1].to = (struct wb_slice){NULL, 0};
     return 0;
 }
@@ -269,9 +269,10 @@ static int merge_term(const struct wb_build *build, struct inputs *in, struct wb
 {
     size_t taking = 0;
     struct wb_postingsource *old = &in->sources[in->runs];
+
+    WB_CHECK(key.len >= WB_TERM_TAIL);
     bool exact = key.ptr[key.len - 1] == WB_TERM_EXACT;
     int err = wb_postings_begin(in->writer, key, exact);
-
     for (size_t i = 0; err == 0 && i < in->runs; i++)
         if (in->cursors[i].key.len && wb_slice_equal(in->cursors[i].key, key)) {
             err = wb_postingsource_run(&in->sources[i], &in->cursors[i]);

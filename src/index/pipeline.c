@@ -82,9 +82,8 @@ static int copy_slice(struct page_batch *batch, struct wb_slice *s)
 
 static int copy_page(struct page_batch *batch, const struct wb_page *page, uint32_t docid)
 {
-    struct wb_page *copy = &batch->pages[batch->count];
-
     WB_CHECK(batch->count < BATCH_PAGES);
+    struct wb_page *copy = &batch->pages[batch->count];
     *copy = *page;
     batch->docids[batch->count] = docid;
     batch->modified_ms[batch->count] = wb_http_modified(page->head, page->time_ms);
@@ -186,6 +185,7 @@ static void *loader(void *context)
     for (more = more < 0 ? more : 1; more > 0 && (batch = wait_free(pipeline));) {
         more = load_batch(pipeline, scan, batch);
         pthread_mutex_lock(&pipeline->mutex);
+        WB_CHECK(!*pipeline->full_end && !pipeline->loaded);
         batch->next = NULL;
         *pipeline->full_end = batch;
         pipeline->full_end = &batch->next;
@@ -266,6 +266,7 @@ static int process_batch(struct pipeline *pipeline, struct wb_docwords *worker, 
     struct wb_docfacts work;
     int err = 0;
 
+    WB_CHECK(batch->count <= BATCH_PAGES && worker->inverter);
     for (size_t i = 0; err == 0 && i < batch->count; i++) {
         err = wb_docwords_page(worker, batch->docids[i], &batch->pages[i], &work);
         if (err == 0 && work.modified_ms == 0)
@@ -387,7 +388,7 @@ static int run_parallel(struct pipeline *pipeline, unsigned workers)
     unsigned started = 0;
     void *(*stages[2])(void *) = {flusher, loader};
 
-    WB_CHECK(workers <= WORKERS_MAX);
+    WB_CHECK(workers > 0 && workers <= WORKERS_MAX);
     pipeline->workers = workers;
     for (unsigned i = 0; i < workers + 2; i++) {
         int problem = pthread_create(&threads[i], NULL, i < workers ? worker_thread : stages[i - workers], pipeline);

@@ -46,6 +46,7 @@ int wb_postingsource_next(struct wb_postingsource *source)
 
 int wb_postingsource_run(struct wb_postingsource *source, const struct wb_run_cursor *cursor)
 {
+    WB_CHECK(cursor->key.len >= WB_TERM_TAIL && cursor->count > 0);
     source->positions = cursor->key.ptr[cursor->key.len - 1] == WB_TERM_EXACT;
     source->at = cursor->postings.ptr;
     source->end = source->at + cursor->postings.len;
@@ -110,6 +111,7 @@ static int next_block(struct wb_postingsource *source)
     struct wb_posting_block *block = &source->block;
     uint8_t keep[WB_BLOCK_POSTINGS];
 
+    WB_CHECK(source->next >= block->count); /* nothing of the block before is left */
     do {
         int more = wb_postlist_read(source->list, source->block_number, block);
         if (more <= 0)
@@ -152,6 +154,7 @@ static uint32_t find_in_block(const struct wb_postingsource *source, uint32_t do
 
 int wb_postingsource_pass(struct wb_postingsource *source, uint32_t docid, struct wb_postings_writer *writer)
 {
+    WB_CHECK(source->list);
     for (;;) {
         uint32_t to = find_in_block(source, docid);
         int err = wb_postings_add_range(writer, &source->block, source->next, to, &source->gap_at);

@@ -45,11 +45,12 @@ static uint64_t gather(const struct wb_roster *roster, struct print_entry *entri
         const struct wb_roster_url *url = &roster->urls[number];
         if (url->page == WB_DOCID_NONE)
             continue;
+        WB_CHECK(docid < roster->known);
         if (url->simhash)
             entries[count++] = (struct print_entry){url->simhash, docid};
         docid++;
     }
-    WB_CHECK(docid == roster->known && count <= roster->known);
+    WB_CHECK(docid == roster->known);
     return count;
 }
 
@@ -60,6 +61,7 @@ static int write_entries(const char *path, const struct print_entry *entries, ui
     int err = wb_column_create(path, WB_PRINTS_KIND, sizeof record, &writer);
 
     for (uint64_t i = 0; err == 0 && i < count; i++) {
+        WB_CHECK(i == 0 || compare_entries(&entries[i - 1], &entries[i]) < 0);
         wb_put64(record, entries[i].print);
         wb_put32(record + 8, entries[i].docid);
         err = wb_column_add(writer, record);
@@ -123,6 +125,7 @@ static int pass_on(const struct near_walk *w, uint64_t first, uint64_t end)
 {
     bool enough = false;
 
+    WB_CHECK(first <= end);
     for (uint64_t i = first; i < end; i++) {
         uint64_t print = print_at(w, i);
         unsigned distance = wb_simhash_distance(print, w->print);
@@ -162,6 +165,7 @@ int wb_prints_near(const char *records, uint64_t count, uint64_t print, unsigned
 {
     struct near_walk w = {records, print, bits, each, context};
 
+    WB_CHECK(bits <= 64);
     return walk(&w, 0, count, 63, bits);
 }
 

@@ -51,6 +51,7 @@ static int count_out(struct wb_build *build, const struct wb_graph *out)
 
     while (err == 0 && (more = wb_graph_next(cursor, &node, &list, &count)) != 0) {
         err = more < 0 ? more : 0;
+        WB_CHECK(err < 0 || node < build->roster.url_count);
         if (err == 0)
             build->outlinks[node] = (uint32_t)count;
     }
@@ -140,6 +141,7 @@ static int add_range(void *context, struct wb_index_range range)
     const struct wb_docmap *docmap = &match->build->roster.docmap;
     int err = 0;
 
+    WB_CHECK(range.first <= range.end && range.end <= docmap->urls);
     for (uint32_t docid = range.first; err == 0 && docid < range.end; docid++)
         if (docid < docmap->pages || match->kinds[wb_docmap_number(docmap, docid)] & WB_IS_LOADED)
             err = wb_vec_push(&match->set->docids, docid);
@@ -155,6 +157,7 @@ static int match_seed(struct seed_match *match, const struct wb_table_record *se
     uint64_t number = 0;
     int err;
 
+    WB_CHECK(seed->key.len >= 2);
     if (seed->key.ptr[0] == WB_COLUMNFILE_SEED_HOST) {
         struct wb_slice host = wb_slice(seed->key.ptr + 1, seed->key.len - 1);
         err = wb_sitetable_each(match->sites, &build->roster.docmap, build->path, host, add_range, match);
@@ -224,9 +227,9 @@ int wb_rankwork_personal(struct wb_build *build, const struct wb_seedset *set, d
 {
     struct wb_graph_rank_options options = rank_options(build);
     struct wb_graph *out = NULL;
-    int err = open_out(build, &out);
 
     WB_CHECK(set->docids.count > 0);
+    int err = open_out(build, &out);
     options.seeds = set->docids.items;
     options.seed_count = set->docids.count;
     if (err == 0)

@@ -43,7 +43,6 @@ static int number_type(struct wb_roster *roster, union type_map *map, struct wb_
             return 0;
         }
     /* A server can invent types, but at most one for each page, so they take less memory than the pages do. */
-    WB_CHECK(roster->types.count <= roster->page_count);
     int err = wb_arena_copy(&roster->texts, type, &copy);
     if (err == 0)
         err = wb_vec_push(&roster->types, copy);
@@ -79,6 +78,7 @@ static int add_page(struct wb_build *build, struct wb_roster *roster, union type
 
     if (err == 0)
         err = number_type(roster, types, page->type, &entry.type);
+    WB_CHECK(err < 0 || roster->page_count < roster->page_room);
     if (err == 0)
         roster->pages[roster->page_count++] = entry;
     return err;
@@ -175,8 +175,10 @@ static int sort_types(struct wb_build *build, struct wb_roster *roster)
         qsort(sorted, count, sizeof *sorted, by_text);
         for (size_t i = 0; i < count; i++)
             rank[sorted[i] - roster->types.items] = (uint32_t)i;
-        for (size_t i = 0; i < roster->page_count; i++)
+        for (size_t i = 0; i < roster->page_count; i++) {
+            WB_CHECK(roster->pages[i].type < count);
             roster->pages[i].type = rank[roster->pages[i].type];
+        }
         err = write_types(build, roster, sorted);
     }
     wb_free(sorted);
@@ -203,9 +205,9 @@ static int note_urlkey(struct wb_build *build, const struct wb_webdb_page *row, 
 static int note_url(struct wb_build *build, struct wb_roster *roster, const struct wb_webdb_page *row, uint64_t *bits,
                     struct wb_sitetable *sites)
 {
+    WB_CHECK(row->number < roster->url_count);
     struct wb_roster_url *url = &roster->urls[row->number];
     int err = wb_webdb_page_id(build->webdb, row, &url->id);
-
     if (err < 0)
         return err;
     struct wb_roster_page *page = wb_roster_find(roster, url->id);
@@ -284,6 +286,7 @@ static int make_docids(struct wb_build *build, struct wb_roster *roster)
     struct wb_webdb_count count;
     void *memory = NULL;
 
+    WB_CHECK(!roster->urls && roster->known == 0);
     wb_webdb_count(build->webdb, &count);
     roster->url_count = count.urls;
     if (count.urls >= WB_DOCID_NONE)

@@ -54,7 +54,8 @@ int wb_run_term(struct wb_run_writer *writer, struct wb_slice key, uint64_t coun
     uint64_t offset = writer->written + writer->buffer.len;
     char *room;
 
-    WB_CHECK(count > 0);
+    WB_CHECK(count > 0 && bytes > 0);
+    WB_CHECK(key.len >= WB_TERM_TAIL && !run->map);
     if (run->places.count == 0 || offset - writer->last_place >= PLACE_EVERY) {
         struct wb_slice copy;
         int err = wb_arena_copy(&run->keys, key, &copy);
@@ -79,8 +80,9 @@ int wb_run_term(struct wb_run_writer *writer, struct wb_slice key, uint64_t coun
 int wb_run_finish(struct wb_run_writer *writer)
 {
     struct wb_run *run = writer->run;
-    int err = writer->buffer.len ? write_buffer(writer) : 0;
 
+    WB_CHECK(!run->map);
+    int err = writer->buffer.len ? write_buffer(writer) : 0;
     wb_buf_release(&writer->buffer);
     run->bytes = writer->written;
     if (err == 0 && run->bytes)
@@ -132,6 +134,7 @@ void wb_run_seek(const struct wb_run *run, struct wb_slice from, struct wb_run_c
             high = middle;
     }
     const char *map = run->map;
+    WB_CHECK(map || run->bytes == 0); /* it was finished */
     uint64_t begin = run->places.count ? run->places.items[low].offset : 0;
     *cursor_out = (struct wb_run_cursor){.at = map + begin, .end = map + run->bytes};
     while (wb_run_next(cursor_out) && wb_slice_compare(cursor_out->key, from) < 0)

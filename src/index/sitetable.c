@@ -35,6 +35,7 @@ int wb_sitetable_write(const struct wb_sitetable *table, const char *path, uint3
 
     for (size_t i = 0; err == 0 && i < table->sites.count; i++) {
         const struct wb_sitetable_site *site = &table->sites.items[i];
+        WB_CHECK(site->pages <= pages - page && site->others < WB_DOCID_NONE - other);
         char row[ROW_BYTES];
         wb_put32(row, page);
         wb_put32(row + 4, page += site->pages);
@@ -46,7 +47,7 @@ int wb_sitetable_write(const struct wb_sitetable *table, const char *path, uint3
         wb_table_abandon(writer);
         return err;
     }
-    WB_CHECK(page == pages);
+    WB_CHECK(page == pages); /* or others of one site would have the docids of pages of the next */
     return wb_table_finish(writer, NULL);
 }
 
@@ -91,6 +92,11 @@ struct site_search {
     void *context;
 };
 
+static int damaged_row(const struct site_search *search)
+{
+    return wb_fail(WB_E_CORRUPT, "%s/" WB_SITES_TABLE_FILE ": a row is damaged", search->path);
+}
+
 static int read_row(const struct site_search *search, struct wb_slice value, struct wb_sitetable_row *row_out)
 {
     const struct wb_docmap *docmap = search->docmap;
@@ -101,7 +107,7 @@ static int read_row(const struct site_search *search, struct wb_slice value, str
     if (value.len != ROW_BYTES || row_out->pages.first > row_out->pages.end || row_out->pages.end > docmap->pages ||
         row_out->others.first > row_out->others.end || row_out->others.first < docmap->pages ||
         row_out->others.end > docmap->urls)
-        return wb_fail(WB_E_CORRUPT, "%s/" WB_SITES_TABLE_FILE ": a row is damaged", search->path);
+        return damaged_row(search);
     return 0;
 }
 
@@ -118,6 +124,7 @@ static int each_part(const struct site_search *search, struct wb_slice labels, b
 {
     struct wb_sitetable_row row = {.pages.first = 0};
     struct wb_table_record record;
+    uint32_t behind = 0; /* the range before */
     int more, err = wb_cursor_seek(search->cursor, labels);
 
     while (err == 0 && (more = wb_cursor_next(search->cursor, &record)) != 0) {
@@ -127,6 +134,9 @@ static int each_part(const struct site_search *search, struct wb_slice labels, b
             break;
         err = read_row(search, record.value, &row);
         struct wb_index_range range = pages ? row.pages : row.others;
+        if (err == 0 && range.first < behind)
+            err = damaged_row(search);
+        behind = range.end;
         if (err == 0 && range.first < range.end && belongs(record.key, labels))
             err = search->each(search->context, range);
     }
@@ -151,5 +161,6 @@ int wb_sitetable_each(struct wb_cursor *cursor, const struct wb_docmap *docmap, 
 int wb_index_sites(struct wb_index *index, struct wb_slice host,
                    int (*each)(void *context, struct wb_index_range range), void *context)
 {
+    WB_CHECK(index->magic == WB_INDEX_MAGIC);
     return wb_sitetable_each(index->site_cursor, &index->docmap, index->path, host, each, context);
 }

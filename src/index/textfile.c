@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/mem.h"
 #include "index/index.h"
 #include "os/nameless.h"
@@ -45,7 +46,10 @@ static size_t part_bytes(uint64_t at, uint64_t end)
 
 /* ---- writing ----------------------------------------------------------------------------------- */
 
+enum { TEXTFILE_WRITER_MAGIC = 0x57425457 }; /* "WBTW" */
+
 struct wb_textfile_writer {
+    uint32_t magic;
     struct wb_blob_writer *blob;
     ZSTD_CCtx *zstd;
     ZSTD_CDict *coder; /* NULL: there is no dictionary */
@@ -57,6 +61,8 @@ struct wb_textfile_writer {
 
 static void free_writer(struct wb_textfile_writer *writer)
 {
+    WB_CHECK(writer->magic == TEXTFILE_WRITER_MAGIC);
+    writer->magic = 0;
     if (writer->lengths)
         wb_nameless_unmap(writer->lengths, (writer->pages + 1) * sizeof *writer->lengths);
     ZSTD_freeCCtx(writer->zstd);
@@ -95,6 +101,7 @@ int wb_textfile_create(const char *path, const char *dir, uint64_t pages, const 
     WB_CHECK(dictionary->samples.len <= WB_TEXT_SAMPLES_MAX * WB_PAGEID_BYTES);
     if (!writer)
         return WB_E_NOMEM;
+    writer->magic = TEXTFILE_WRITER_MAGIC;
     writer->pages = pages;
     writer->dictionary = *dictionary;
     int err = open_coder(writer);
@@ -113,7 +120,7 @@ int wb_textfile_create(const char *path, const char *dir, uint64_t pages, const 
 
 int wb_textfile_add_record(struct wb_textfile_writer *writer, struct wb_slice record)
 {
-    WB_CHECK(writer->added < writer->pages);
+    WB_CHECK(writer->magic == TEXTFILE_WRITER_MAGIC && writer->added < writer->pages);
     WB_CHECK(record.len <= WB_TEXT_RECORD_MAX);
     writer->lengths[writer->added++] = (uint32_t)record.len;
     return wb_blob_append(writer->blob, record.ptr, record.len);
@@ -140,6 +147,7 @@ int wb_textfile_add(struct wb_textfile_writer *writer, struct wb_slice kept)
     char length[WB_VARINT_MAX];
     int err = 0;
 
+    WB_CHECK(writer->magic == TEXTFILE_WRITER_MAGIC);
     WB_CHECK(kept.len <= WB_KEPT_MAX);
     wb_buf_clear(&writer->record);
     wb_buf_clear(&writer->parts);
@@ -224,9 +232,12 @@ int wb_textfile_check(struct wb_textfile *file)
         return err;
     uint64_t pages = wb_get64(foot + 8), records = wb_get64(foot + 16), bytes = wb_get64(foot + 24),
              samples = wb_get64(foot + 40);
+    unsigned format = wb_mark_format(foot, FOOT_MAGIC);
+    if (format > 1)
+        return wb_fail_format(blob->path, format, 1);
     /* Each is small enough, or known to be inside, so that the sum is not cut. */
-    if (memcmp(foot, FOOT_MAGIC, 8) != 0 || pages >= WB_DOCID_NONE || records > blob->bytes ||
-        bytes > WB_TEXT_DICTIONARY_MAX || samples > WB_TEXT_SAMPLES_MAX ||
+    if (format != 1 || pages >= WB_DOCID_NONE || records > blob->bytes || bytes > WB_TEXT_DICTIONARY_MAX ||
+        samples > WB_TEXT_SAMPLES_MAX ||
         records + directory_bytes(pages) + bytes + samples * WB_PAGEID_BYTES + FOOT_BYTES != blob->bytes)
         return damaged(file);
     file->pages = pages;
@@ -270,10 +281,10 @@ static int check_directory(const struct wb_textfile *file, const char *from, uin
 /* Where the record of a page is. */
 static int find_record(const struct wb_textfile *file, uint32_t docid, uint64_t *at_out, uint64_t *len_out)
 {
+    WB_CHECK(docid < file->pages);
     const char *offset = file->offsets + (uint64_t)docid / GROUP * 8, *lengths;
     uint32_t in_group = docid % GROUP;
 
-    WB_CHECK(docid < file->pages);
     lengths = file->lengths + (uint64_t)(docid - in_group) * 4;
     int err = check_directory(file, offset, 8);
     if (err == 0)
@@ -351,10 +362,9 @@ int wb_text_decoder_begin(struct wb_text_decoder *decoder, const struct wb_textf
 
 int wb_text_decoder_more(struct wb_text_decoder *decoder)
 {
+    WB_CHECK(decoder->kept.len <= decoder->kept_bytes);
     const char *p = decoder->lengths.ptr;
     uint64_t bytes = 0, left = decoder->kept_bytes - decoder->kept.len;
-
-    WB_CHECK(decoder->kept.len <= decoder->kept_bytes);
     if (left == 0)
         return 0;
     size_t part = part_bytes(decoder->kept.len, decoder->kept_bytes);

@@ -70,7 +70,7 @@ struct wb_textfile {
 int wb_textfile_open(const char *path, struct wb_textfile *file_out);
 void wb_textfile_close(struct wb_textfile *file);
 
-/* The same for data that is mapped already: file_out->blob is set. For textfile.c and its fuzzer. */
+/* A test seam, for the fuzzer: the same for data that is mapped already, so that file->blob is set. */
 int wb_textfile_check(struct wb_textfile *file);
 
 /* The record of a page, compared with the checksums of the blob. */

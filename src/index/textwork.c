@@ -35,8 +35,9 @@ int wb_textwork_begin(struct wb_build *build)
 {
     struct wb_textwork *work = &build->texts;
     void *places = NULL;
-    int err = wb_nameless_open(build->root, &work->file);
 
+    WB_CHECK(!work->places);
+    int err = wb_nameless_open(build->root, &work->file);
     work->pages = build->roster.known;
     if (err == 0)
         err = wb_nameless_map(build->root, (work->pages + 1) * sizeof *work->places, &places);
@@ -68,6 +69,7 @@ int wb_textwork_add(struct wb_build *build, uint32_t docid, struct wb_slice kept
 
     WB_CHECK(docid < work->pages);
     WB_CHECK(kept.len > 0 && kept.len <= WB_KEPT_MAX);
+    WB_CHECK(work->places[docid].bytes == 0); /* each page is read once */
     int err = work->buffer.len + kept.len > BUFFER_BYTES && work->buffer.len ? flush(work) : 0;
     work->places[docid] = (struct wb_textplace){work->written + work->buffer.len, kept.len};
     return err < 0 ? err : wb_buf_append_slice(&work->buffer, kept);
@@ -94,6 +96,7 @@ static int find_kept(struct text_source *source, uint32_t docid, struct wb_slice
     struct wb_build *build = source->build;
     int more = 1, err = 0;
 
+    WB_CHECK(docid < build->texts.pages && build->texts.buffer.len == 0); /* everything was flushed */
     *kept_out = WB_SLICE_EMPTY;
     if (is_carried(build, docid)) {
         err = wb_text_decoder_begin(&source->decoder, &build->carry.old->texts, build->carry.from[docid]);
@@ -103,6 +106,7 @@ static int find_kept(struct text_source *source, uint32_t docid, struct wb_slice
         return err < 0 ? err : more;
     }
     const struct wb_textplace *place = &build->texts.places[docid];
+    WB_CHECK(place->offset + place->bytes <= build->texts.written);
     wb_buf_clear(&source->memory);
     err = wb_buf_reserve(&source->memory, place->bytes + 1);
     if (err == 0)
@@ -170,6 +174,7 @@ static int make_dictionary(struct text_source *source, struct made_dictionary *m
 /* Whether the dictionary of the last generation stays. Parts of the texts that it was made of are in it. */
 static bool dictionary_stays(const struct wb_build *build, const struct wb_text_dictionary *dictionary)
 {
+    WB_CHECK(dictionary->samples.len % WB_PAGEID_BYTES == 0);
     if (dictionary->bytes.len == 0 || build->roster.known / GROWTH >= dictionary->pages)
         return false;
     for (size_t at = 0; at < dictionary->samples.len; at += WB_PAGEID_BYTES) {
@@ -190,6 +195,7 @@ static int write_texts(struct text_source *source, struct wb_textfile_writer *wr
     for (uint32_t docid = 0; err == 0 && docid < build->roster.known; docid++) {
         struct wb_slice bytes;
         if (source->copied && is_carried(build, docid)) {
+            WB_CHECK(build->carry.from[docid] < build->carry.old->texts.pages);
             err = wb_textfile_record(&build->carry.old->texts, build->carry.from[docid], &bytes);
             if (err == 0)
                 err = wb_textfile_add_record(writer, bytes);

@@ -42,8 +42,9 @@ static int add_offset(struct wb_urlfile_writer *writer)
 int wb_urlfile_add(struct wb_urlfile_writer *writer, struct wb_slice url)
 {
     char numbers[2 * WB_VARINT_MAX];
-    int err = wb_url_public(url, &writer->public_url, &url);
 
+    WB_CHECK(writer->blob);
+    int err = wb_url_public(url, &writer->public_url, &url);
     if (err == 0 && writer->count % BLOCK_URLS == 0)
         err = add_offset(writer);
     if (err < 0)
@@ -65,6 +66,7 @@ int wb_urlfile_end(struct wb_urlfile_writer *writer, int err)
 {
     char foot[FOOT_BYTES];
 
+    WB_CHECK(writer->blob);
     if (err == 0) {
         WB_CHECK(writer->offsets.len == 8 * blocks_of(writer->count));
         wb_put64(foot, writer->count);
@@ -131,8 +133,9 @@ static int find_block(const struct wb_urlfile *file, uint64_t block, const char 
 {
     uint64_t at = file->block_bytes + 8 * block, begin, end = file->block_bytes;
     bool last = block + 1 == blocks_of(file->count);
-    int err = wb_blob_check(&file->blob, at, last ? 8 : 16);
 
+    WB_CHECK(block < blocks_of(file->count));
+    int err = wb_blob_check(&file->blob, at, last ? 8 : 16);
     if (err < 0)
         return err;
     begin = wb_get64(file->blob.data + at);
@@ -149,9 +152,9 @@ int wb_urlfile_get(const struct wb_urlfile *file, uint64_t number, struct wb_buf
 {
     const char *p = NULL, *end = NULL;
     uint64_t shared, rest;
-    int err = find_block(file, number / BLOCK_URLS, &p, &end);
 
     WB_CHECK(number < file->count);
+    int err = find_block(file, number / BLOCK_URLS, &p, &end);
     wb_buf_clear(url);
     for (uint64_t i = 0; err == 0 && i <= number % BLOCK_URLS; i++) {
         if (!wb_get_varint(&p, end, &shared) || !wb_get_varint(&p, end, &rest) || shared > url->len ||

@@ -46,7 +46,7 @@ struct wb_urlfile {
 int wb_urlfile_open(const char *path, struct wb_urlfile *file_out);
 void wb_urlfile_close(struct wb_urlfile *file);
 
-/* The same for data that is mapped already: file_out->blob is set. For urlfile.c and its fuzzer. */
+/* A test seam, for the fuzzer: the same for data that is mapped already, so that file->blob is set. */
 int wb_urlfile_check(struct wb_urlfile *file);
 
 /* Replaces *url by the URL with this number, which must be less than count. */

@@ -18,6 +18,7 @@ enum { NAME_BYTES = WB_STORE_NAME_MAX + 32, SORT_BYTES = 32 << 20 };
 
 static void file_name(const char *column, const char *end, char name_out[NAME_BYTES])
 {
+    WB_CHECK(*column && strlen(column) <= WB_STORE_NAME_MAX); /* a name that is cut would be that of another column */
     snprintf(name_out, NAME_BYTES, "column-%s.%s", column, end);
 }
 
@@ -107,13 +108,14 @@ static int check_removals(const struct wb_build *build, const struct wb_generati
 int wb_usercolumns_read(struct wb_build *build)
 {
     struct wb_generation_manifest old = {.language_count = 0};
+
+    WB_CHECK(build->path && build->manifest.columns.count == 0);
     char *path = build->last ? wb_series_path(build->last_root, build->last) : NULL;
     char *manifest = path ? wb_path_join(path, WB_GENERATION_MANIFEST) : NULL;
     int err = build->last && !manifest ? WB_E_NOMEM : 0;
-
     if (err == 0 && manifest)
         err = wb_generation_read(manifest, &old);
-    if (err == WB_E_CORRUPT || err == WB_E_NOTFOUND) {
+    if (err == WB_E_CORRUPT || err == WB_E_NEWER || err == WB_E_NOTFOUND) {
         /* If this were an error, no index could be built any more. */
         wb_build_warn(build, "%s; if there were columns of users, give them again", wb_error_message());
         err = 0;
@@ -154,6 +156,8 @@ static int is_same(struct wb_build *build, const struct wb_manifest_column *colu
 int wb_usercolumns_same(struct wb_build *build, bool *same_out)
 {
     struct wb_generation_manifest old = {.language_count = 0};
+
+    WB_CHECK(build->last > 0);
     char *path = wb_series_path(build->last_root, build->last);
     char *manifest = path ? wb_path_join(path, WB_GENERATION_MANIFEST) : NULL;
     int err = manifest ? wb_generation_read(manifest, &old) : WB_E_NOMEM;
@@ -194,6 +198,7 @@ int wb_usercolumns_check(struct wb_build *build)
 {
     int err = 0;
 
+    WB_CHECK(build->roster.docmap.urls == build->roster.url_count); /* seeds become docids */
     for (size_t i = 0; err == 0 && i < build->options->column_count; i++)
         if (build->options->columns[i].rank && build->options->columns[i].path)
             err = check_seeds(build, &build->options->columns[i]);
@@ -265,7 +270,9 @@ static int number_words(struct column_work *work)
             code++;
         }
         WB_CHECK(record.value.len == sizeof code);
-        work->codes[wb_get32(record.value.ptr)] = code;
+        uint32_t docid = wb_get32(record.value.ptr);
+        WB_CHECK(docid < work->build->roster.url_count);
+        work->codes[docid] = code;
     }
     wb_buf_release(&last);
     wb_free(path);
@@ -281,6 +288,8 @@ static int write_values(const struct column_work *work)
 {
     bool words = work->column->words;
     struct wb_column_writer *writer = NULL;
+
+    WB_CHECK(words ? work->codes != NULL : work->numbers != NULL);
     char *path = column_path(work->build->path, work->column->name, "wbc");
     int err = path ? wb_column_create(path, words ? WB_COLUMNFILE_CODES_KIND : WB_COLUMNFILE_NUMBERS_KIND,
                                       words ? sizeof *work->codes : sizeof *work->numbers, &writer)
@@ -301,6 +310,7 @@ static int open_numbers(struct column_work *work)
 {
     uint64_t urls = work->build->roster.url_count;
 
+    WB_CHECK(!work->numbers && !work->column->words);
     work->numbers = wb_alloc_zero(urls + 1, sizeof *work->numbers);
     for (uint64_t docid = 0; work->numbers && docid < urls; docid++)
         work->numbers[docid] = NAN;
@@ -429,12 +439,13 @@ static int load_column(struct wb_index *index, size_t at)
 {
     struct wb_index_column *column = &index->columns.items[at];
     struct wb_open_column *open = &index->open_columns[at];
+
+    WB_CHECK(!column->numbers && !column->codes && !open->table);
     char *path = column_path(index->path, column->name, "wbc"), *words = column_path(index->path, column->name, "wbt");
     int err = path && words
                   ? wb_column_open(path, column->words ? WB_COLUMNFILE_CODES_KIND : WB_COLUMNFILE_NUMBERS_KIND,
                                    column->words ? sizeof *column->codes : sizeof *column->numbers, &open->column)
                   : WB_E_NOMEM;
-
     if (err == 0 && open->column.count != index->docmap.urls)
         err = wb_fail(WB_E_CORRUPT, "%s has another number of values than its generation has URLs", path);
     if (err == 0)
@@ -456,6 +467,7 @@ static int load_column(struct wb_index *index, size_t at)
 
 int wb_index_column(struct wb_index *index, struct wb_slice name, const struct wb_index_column **column_out)
 {
+    WB_CHECK(index->magic == WB_INDEX_MAGIC);
     for (size_t i = 0; i < index->columns.count; i++) {
         struct wb_index_column *column = &index->columns.items[i];
         if (!wb_slice_equal(name, wb_slice_str(column->name)))
@@ -471,18 +483,27 @@ int wb_index_column(struct wb_index *index, struct wb_slice name, const struct w
 
 size_t wb_index_columns(struct wb_index *index, const struct wb_index_column **columns_out)
 {
+    WB_CHECK(index->magic == WB_INDEX_MAGIC);
     *columns_out = index->columns.items;
     return index->columns.count;
+}
+
+/* The files of a column of words that was asked for. */
+static struct wb_open_column *open_words(struct wb_index *index, const struct wb_index_column *column)
+{
+    size_t at = (size_t)(column - index->columns.items);
+
+    WB_CHECK(at < index->columns.count);
+    WB_CHECK(column->words && index->open_columns[at].cursor);
+    return &index->open_columns[at];
 }
 
 int wb_index_column_code(struct wb_index *index, const struct wb_index_column *column, struct wb_slice word,
                          uint32_t *code_out)
 {
-    struct wb_open_column *open = &index->open_columns[column - index->columns.items];
+    struct wb_open_column *open = open_words(index, column);
     struct wb_table_record record;
 
-    WB_CHECK(column->words);
-    WB_CHECK(open->cursor != NULL);
     int err = wb_cursor_get(open->cursor, word, &record);
     *code_out = err == 0 ? (uint32_t)record.number + 1 : 0;
     return err == WB_E_NOTFOUND ? 0 : err;
@@ -491,11 +512,9 @@ int wb_index_column_code(struct wb_index *index, const struct wb_index_column *c
 int wb_index_column_word(struct wb_index *index, const struct wb_index_column *column, uint32_t code,
                          struct wb_slice *word_out)
 {
-    struct wb_open_column *open = &index->open_columns[column - index->columns.items];
+    struct wb_open_column *open = open_words(index, column);
     struct wb_table_record record;
 
-    WB_CHECK(column->words);
-    WB_CHECK(open->cursor != NULL);
     *word_out = WB_SLICE_EMPTY;
     if (code == 0)
         return 0;

@@ -1,7 +1,7 @@
 /*
  * whereabouts.c - reads and writes DIR/index/where, which is text so that people can read it too:
  *
- *   webbase index 1                  the version of the format
+ *   webbase index 1                  the format
  *   root /disk2/webbase-0123...      the series that readers use; "home" is DIR/index
  *   other /disk1/webbase-0123...     any number of others; never DIR/index, which is always known
  *   checksum 0123456789abcdef        XXH3 of everything before this line
@@ -18,7 +18,7 @@
 #define HEADLINE "webbase index "
 #define AT_HOME "home"
 
-enum { WHERE_VERSION = 1 };
+enum { WHERE_FORMAT = 1 };
 
 /* ---- the file ---------------------------------------------------------------------------------- */
 
@@ -47,7 +47,7 @@ int wb_whereabouts_read(const char *dir, struct wb_whereabouts *where)
 {
     *where = (struct wb_whereabouts){.home = wb_path_join(dir, WB_INDEX_DIR)};
     char *path = where->home ? wb_path_join(where->home, WB_INDEX_WHERE) : NULL;
-    int err = path ? wb_sealed_read(path, HEADLINE, WHERE_VERSION, read_line, where) : WB_E_NOMEM;
+    int err = path ? wb_sealed_read(path, HEADLINE, WHERE_FORMAT, read_line, where) : WB_E_NOMEM;
 
     if (err == 0 && !where->root)
         err = wb_fail(WB_E_CORRUPT, "%s does not say where the index is", path);
@@ -61,12 +61,15 @@ int wb_whereabouts_read(const char *dir, struct wb_whereabouts *where)
 
 bool wb_whereabouts_at_home(const struct wb_whereabouts *where, const char *root)
 {
+    WB_CHECK(root && where->home);
     return strcmp(root, where->home) == 0;
 }
 
 int wb_whereabouts_write(const struct wb_whereabouts *where)
 {
     struct wb_buf text = WB_BUF_INIT;
+
+    WB_CHECK(where->root && where->home);
     bool home = wb_whereabouts_at_home(where, where->root);
     char *path = wb_path_join(where->home, WB_INDEX_WHERE);
     int err = path ? wb_buf_printf(&text, "root %s\n", home ? AT_HOME : where->root) : WB_E_NOMEM;
@@ -75,7 +78,7 @@ int wb_whereabouts_write(const struct wb_whereabouts *where)
     for (size_t i = 0; err == 0 && i < where->others.count; i++)
         err = wb_buf_printf(&text, "other %s\n", where->others.items[i]);
     if (err == 0 && (!home || where->others.count))
-        err = wb_sealed_write(path, HEADLINE, WHERE_VERSION, wb_buf_slice(&text));
+        err = wb_sealed_write(path, HEADLINE, WHERE_FORMAT, wb_buf_slice(&text));
     else if (err == 0)
         err = wb_path_unlink(path);
     wb_buf_release(&text);
@@ -87,6 +90,7 @@ int wb_whereabouts_write(const struct wb_whereabouts *where)
 
 int wb_whereabouts_add(struct wb_whereabouts *where, const char *root)
 {
+    WB_CHECK(root[0] == '/' && !wb_whereabouts_at_home(where, root)); /* that is always known */
     for (size_t i = 0; i < where->others.count; i++)
         if (strcmp(where->others.items[i], root) == 0)
             return 0;

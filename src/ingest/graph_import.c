@@ -328,7 +328,7 @@ static int take_source(struct graph_importer *im, struct wb_slice md5, struct wb
 static int take_target(struct graph_importer *im, struct wb_slice url, struct wb_slice md5)
 {
     struct wb_webdb_link link = {.to = url, .anchor = WB_SLICE_EMPTY, .tag = WB_EXTRACT_LINK_A,
-                                 .flags = WB_EDIT_LINK_FOLLOW};
+                                 .flags = WB_PAGELINK_FOLLOW};
 
     WB_CHECK(md5.len == sizeof link.from_md5);
     memcpy(link.from_md5, md5.ptr, sizeof link.from_md5);

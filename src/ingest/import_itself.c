@@ -11,7 +11,7 @@
  */
 #include "ingest/import_itself.h"
 #include "base/error.h"
-#include "journal/journal.h"
+#include "page/page.h"
 
 /* Whether the page is such a redirect: 1, 0 or an error. Uses importer->url and importer->key. */
 static int is_itself(struct wb_importer *importer, const struct wb_page *page)
@@ -21,7 +21,7 @@ static int is_itself(struct wb_importer *importer, const struct wb_page *page)
 
     if (!wb_http_status_redirects(page->status))
         return 0;
-    int err = wb_pagefacts_location(page->head, page->url, &base, &importer->url, &location);
+    int err = wb_http_location(page->head, page->url, &base, &importer->url, &location);
     if (err == 0)
         err = wb_url_key(&importer->url, &importer->key);
     wb_url_release(&base);

@@ -15,6 +15,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/pool.h"
+#include "extract/extract.h"
 #include "journal/journal.h"
 #include "os/limits.h"
 
@@ -29,7 +30,7 @@ enum {
 struct page_scribe {
     struct page_scribe *next_free;
     struct wb_edit_batch batch;
-    struct wb_pagefacts facts;
+    struct wb_factfinder finder;
     struct wb_url base, target; /* work space for redirects */
 };
 
@@ -90,13 +91,17 @@ static int describe_outcome(struct page_scribe *scribe, const struct wb_page *pa
 {
     struct wb_page seen = *page;
     struct wb_extract extract;
+    struct wb_pagefacts facts;
 
     if (page->status / 100 == 2) {
         if (seen.body.len > EXTRACT_BYTES)
             seen.body.len = EXTRACT_BYTES;
         edit->outcome = page->truncated ? WB_OUTCOME_TRUNCATED : WB_OUTCOME_STORED;
         struct wb_slice us = wb_http_agent_token(WB_SLICE_LIT(WB_HTTP_AGENT));
-        return wb_pagefacts_read(&scribe->facts, &seen, us, wants, edit, &extract);
+        int err = wb_factfinder_read(&scribe->finder, &seen, us, wants, &facts, &extract);
+        if (err == 0)
+            wb_edit_page_describe(edit, &seen, &facts);
+        return err;
     }
     if (page->status == 404 || page->status == 410) {
         edit->outcome = WB_OUTCOME_GONE;
@@ -106,7 +111,7 @@ static int describe_outcome(struct page_scribe *scribe, const struct wb_page *pa
     edit->reason = WB_SLICE_LIT("status");
     if (!wb_http_status_redirects(page->status))
         return 0;
-    int err = wb_pagefacts_location(page->head, page->url, &scribe->base, &scribe->target, &edit->location);
+    int err = wb_http_location(page->head, page->url, &scribe->base, &scribe->target, &edit->location);
     if (err == 0) {
         edit->outcome = WB_OUTCOME_REDIRECT;
         edit->reason = WB_SLICE_EMPTY;
@@ -297,8 +302,8 @@ static int make_scribes(struct wb_import_journal *journal, unsigned count)
         return WB_E_NOMEM;
     for (; journal->scribe_count < count; journal->scribe_count++) {
         struct page_scribe *scribe = &journal->scribes[journal->scribe_count];
-        *scribe = (struct page_scribe){.facts = WB_PAGEFACTS_INIT, .base = WB_URL_INIT, .target = WB_URL_INIT};
-        int err = wb_pagefacts_init(&scribe->facts);
+        *scribe = (struct page_scribe){.finder = WB_FACTFINDER_INIT, .base = WB_URL_INIT, .target = WB_URL_INIT};
+        int err = wb_factfinder_init(&scribe->finder);
         if (err < 0)
             return err;
         scribe->next_free = journal->free_scribes;
@@ -343,7 +348,7 @@ void wb_import_journal_close(struct wb_import_journal *journal)
     wb_journal_writer_close(journal->log);
     for (unsigned i = 0; i < journal->scribe_count; i++) {
         wb_edit_batch_release(&journal->scribes[i].batch);
-        wb_pagefacts_release(&journal->scribes[i].facts);
+        wb_factfinder_release(&journal->scribes[i].finder);
         wb_url_release(&journal->scribes[i].base);
         wb_url_release(&journal->scribes[i].target);
     }

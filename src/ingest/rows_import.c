@@ -286,7 +286,7 @@ static void read_tag(struct wb_slice word, struct wb_webdb_link *link)
     case WB_EXTRACT_LINK_IMAGE:
         break;
     default:
-        link->flags |= WB_EDIT_LINK_FOLLOW;
+        link->flags |= WB_PAGELINK_FOLLOW;
     }
 }
 
@@ -314,7 +314,7 @@ static int take_link(void *context, struct wb_slice line)
     link.tag = WB_EXTRACT_LINK_A;
     read_tag(wb_loadrow_text(&im->row, "tag"), &link);
     if (nofollow)
-        link.flags |= WB_EDIT_LINK_NOFOLLOW;
+        link.flags |= WB_PAGELINK_NOFOLLOW;
     err = wb_webdb_add_link(im->writer, &link);
     im->load->links += err == 0;
     return err;

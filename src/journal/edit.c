@@ -19,7 +19,7 @@
  *             if flag 1 is set: 16 bytes md5, 8 bytes simhash, 8 bytes title_hash
  *             s url, type, reason, etag, modified, location, then LINKS
  *   RULES     v status, z expires, s reason, s text
- *   others    v count, z until, s text, then LINKS
+ *   others    v count (SEEDS: depth), z until, s text, then LINKS
  *   LINKS     v number of links, v number of links left out, then the links, up to the end of the record
  *   a link    1 byte: bits 0-3 tag (15: the tag is in the next byte), 4-5 flags, 6: z modified follows,
  *             7: s anchor follows
@@ -27,7 +27,8 @@
  *             own URL, or the text of the record), s the rest of its URL
  *
  * A record is valid if and only if its length and checksum are right, its kind and outcome are known, all numbers fit
- * their members of struct wb_edit, and its parts end exactly where the record ends.
+ * their members of struct wb_edit, a depth is what wb_depth_code() writes, and its parts end exactly where the record
+ * ends.
  */
 #include "journal/edit.h"
 #include "base/check.h"
@@ -47,6 +48,7 @@ enum {
     PAGE_CONTENT_BYTES = WB_MD5_BYTES + 16,
     PAGE_FIXED_MAX = 2 + PAGE_CONTENT_BYTES + 14 * WB_VARINT_MAX, /* of a page, without its texts and links */
 
+    VALIDATOR_MAX = 1024,
     ANCHOR_MAX = 255,
     LINK_TAG = 15,
     LINK_FLAGS_SHIFT = 4,
@@ -61,16 +63,39 @@ _Static_assert(CHECK_AT == 4 && KIND_AT == CHECK_AT + 4, "the checksum covers ev
 _Static_assert(PREV_LOG_AT == KIND_AT + 4 && PREV_OFFSET_AT == PREV_LOG_AT + 4, "kind and zeros fill four bytes");
 _Static_assert(SITE_AT == PREV_OFFSET_AT + 8 && TIME_AT == SITE_AT + 8, "prev, site and time follow each other");
 _Static_assert(TIME_AT + 8 == WB_EDIT_HEAD_BYTES, "the time ends the head");
-_Static_assert((WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW) == LINK_FLAGS, "the flags of a link have two bits");
+_Static_assert((WB_PAGELINK_FOLLOW | WB_PAGELINK_NOFOLLOW) == LINK_FLAGS, "the flags of a link have two bits");
 _Static_assert((LINK_TAG | LINK_FLAGS << LINK_FLAGS_SHIFT | LINK_MODIFIED | LINK_ANCHOR) == 0xff,
                "a link starts with one byte, of which all bits are used");
-_Static_assert(WB_EDIT_TAG_SITEMAP < LINK_TAG, "the journal's own tag takes no second byte");
+_Static_assert(WB_PAGELINK_TAG_SITEMAP < LINK_TAG, "the journal's own tag takes no second byte");
 _Static_assert(WB_EDIT_VISIT == 1 && WB_EDIT_BATCH == 12, "kinds are numbers on disk: append new ones, never renumber");
 _Static_assert(WB_OUTCOME_STORED == 1 && WB_OUTCOME_ROBOTS == 9, "outcomes are numbers on disk too");
 
 uint64_t wb_edit_site(struct wb_slice name)
 {
     return wb_hash64(name.ptr, name.len);
+}
+
+/* A validator as received. One that is absurdly long is left out, not cut: half a validator is a wrong one. */
+static struct wb_slice validator(struct wb_slice head, const char *name)
+{
+    struct wb_slice value;
+
+    return wb_http_header(head, name, &value) && value.len <= VALIDATOR_MAX ? value : WB_SLICE_EMPTY;
+}
+
+void wb_edit_page_describe(struct wb_edit_page *edit, const struct wb_page *page, const struct wb_pagefacts *facts)
+{
+    WB_CHECK(page->digested);
+    WB_CHECK(page->url.len > 0);
+    edit->links = facts->links;
+    edit->link_count = facts->link_count;
+    edit->has_content = true;
+    memcpy(edit->md5, page->md5, WB_MD5_BYTES);
+    edit->simhash = facts->simhash;
+    edit->title_hash = facts->title_hash;
+    edit->type = page->type;
+    edit->etag = validator(page->head, "etag");
+    edit->modified = validator(page->head, "last-modified");
 }
 
 static bool kind_is_known(unsigned kind)
@@ -123,7 +148,7 @@ static struct wb_slice cut_anchor(struct wb_slice anchor)
     return anchor;
 }
 
-static char *put_link(char *p, const struct wb_edit_link *link, size_t shared, struct wb_slice anchor)
+static char *put_link(char *p, const struct wb_pagelink *link, size_t shared, struct wb_slice anchor)
 {
     uint8_t lead = (uint8_t)((link->tag < LINK_TAG ? link->tag : LINK_TAG) | link->flags << LINK_FLAGS_SHIFT |
                              (link->modified_ms ? LINK_MODIFIED : 0) | (anchor.len ? LINK_ANCHOR : 0));
@@ -143,14 +168,14 @@ static char *put_link(char *p, const struct wb_edit_link *link, size_t shared, s
  * Writes the links that fit. `before` is the URL that the first one shares bytes with. *kept_out: how many were
  * written.
  */
-static int put_each_link(const struct wb_edit_link *links, size_t count, struct wb_slice before, struct wb_buf *out,
+static int put_each_link(const struct wb_pagelink *links, size_t count, struct wb_slice before, struct wb_buf *out,
                          size_t *kept_out)
 {
     size_t start = out->len, kept = 0;
 
     *kept_out = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct wb_edit_link *link = &links[i];
+        const struct wb_pagelink *link = &links[i];
         WB_CHECK(link->flags <= LINK_FLAGS);
         if (link->url.len > WB_URL_MAX_BYTES)
             continue;
@@ -172,7 +197,7 @@ static int put_each_link(const struct wb_edit_link *links, size_t count, struct 
     return 0;
 }
 
-static int put_links(const struct wb_edit_link *links, size_t count, struct wb_slice before, struct wb_buf *out)
+static int put_links(const struct wb_pagelink *links, size_t count, struct wb_slice before, struct wb_buf *out)
 {
     size_t counts_at = out->len, kept, start;
     char counts[2 * WB_VARINT_MAX];
@@ -213,7 +238,7 @@ static int put_page(const struct wb_edit_page *page, struct wb_buf *out)
     *p++ = (char)page->outcome;
     *p++ = page->has_content ? PAGE_CONTENT : 0;
     p = wb_fields_put(p, page->status);
-    p = wb_fields_put(p, page->depth);
+    p = wb_fields_put(p, wb_depth_code(page->depth));
     p = wb_fields_put(p, page->hops);
     p = wb_fields_put(p, page->lifetime);
     p = wb_fields_put(p, page->took_ms);
@@ -258,7 +283,8 @@ static int put_plain(const struct wb_edit *edit, struct wb_buf *out)
     WB_CHECK(edit->kind != WB_EDIT_RULES);
     if (err < 0)
         return err;
-    char *p = wb_fields_put(out->ptr + out->len, edit->count);
+    uint32_t count = edit->kind == WB_EDIT_SEEDS ? wb_depth_code(edit->depth) : edit->count;
+    char *p = wb_fields_put(out->ptr + out->len, count);
     p = wb_fields_put_signed(p, edit->until_ms);
     p = wb_fields_put_text(p, edit->text);
     take_written(out, p);
@@ -323,6 +349,14 @@ static size_t take_links(struct wb_fields *c, struct wb_edit *edit)
     return (size_t)count;
 }
 
+static struct wb_depth take_depth(struct wb_fields *c)
+{
+    uint64_t code = wb_fields_take(c, UINT16_MAX);
+
+    c->ok = c->ok && wb_depth_is_code(code);
+    return wb_depth_of_code(code);
+}
+
 static void take_page(struct wb_fields *c, struct wb_edit *edit)
 {
     struct wb_edit_page *page = &edit->page;
@@ -332,7 +366,7 @@ static void take_page(struct wb_fields *c, struct wb_edit *edit)
     flags = wb_fields_take_byte(c);
     c->ok = c->ok && outcome_is_known(page->outcome) && flags <= PAGE_CONTENT;
     page->status = (uint16_t)wb_fields_take(c, UINT16_MAX);
-    page->depth = (uint16_t)wb_fields_take(c, UINT16_MAX);
+    page->depth = take_depth(c);
     page->hops = (uint8_t)wb_fields_take(c, UINT8_MAX);
     page->lifetime = (uint32_t)wb_fields_take(c, UINT32_MAX);
     page->took_ms = (uint32_t)wb_fields_take(c, UINT32_MAX);
@@ -365,7 +399,10 @@ static void take_rules(struct wb_fields *c, struct wb_edit_rules *rules)
 
 static void take_plain(struct wb_fields *c, struct wb_edit *edit)
 {
-    edit->count = (uint32_t)wb_fields_take(c, UINT32_MAX);
+    if (edit->kind == WB_EDIT_SEEDS)
+        edit->depth = take_depth(c);
+    else
+        edit->count = (uint32_t)wb_fields_take(c, UINT32_MAX);
     edit->until_ms = wb_fields_take_signed(c);
     edit->text = wb_fields_take_text(c);
     edit->link_count = take_links(c, edit);
@@ -412,13 +449,13 @@ int wb_edit_decode(struct wb_slice record, struct wb_edit *edit_out)
     return 0;
 }
 
-int wb_edit_links_next(const struct wb_edit *edit, size_t *at, struct wb_buf *mem, struct wb_edit_link *link_out)
+int wb_edit_links_next(const struct wb_edit *edit, size_t *at, struct wb_buf *mem, struct wb_pagelink *link_out)
 {
     struct wb_slice packed = edit->packed_links;
     struct wb_fields c = {packed.ptr + *at, packed.ptr + packed.len, true};
     int err = 0;
 
-    *link_out = (struct wb_edit_link){.url = WB_SLICE_EMPTY, .anchor = WB_SLICE_EMPTY};
+    *link_out = (struct wb_pagelink){.url = WB_SLICE_EMPTY, .anchor = WB_SLICE_EMPTY};
     WB_CHECK(*at <= packed.len);
     WB_CHECK(!edit->links); /* a record that was read */
     if (*at == packed.len)

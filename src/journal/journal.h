@@ -20,14 +20,13 @@
  * every byte.
  *
  * This header in the order in which it is needed: records, writing, reading, recovery and verification, logs as
- * files, and what the journal records about the content of a page. Handles belong to one thread; any number of
- * processes may use a journal at once.
+ * files. Handles belong to one thread; any number of processes may use a journal at once.
  */
 #ifndef WB_JOURNAL_JOURNAL_H
 #define WB_JOURNAL_JOURNAL_H
 
 #include "base/buf.h"
-#include "extract/extract.h"
+#include "page/page.h"
 
 /* ---- records -------------------------------------------------------------------------------------------------- */
 
@@ -80,41 +79,12 @@ enum wb_expunge {
     WB_EXPUNGE_ALLOWED,     /* a takedown was revoked: it may be fetched again */
 };
 
-enum wb_edit_link_flags {
-    WB_EDIT_LINK_FOLLOW = 1 << 0,   /* the link is of a kind that crawlers follow (an <a>, not an <img>) */
-    WB_EDIT_LINK_NOFOLLOW = 1 << 1, /* the page asks crawlers not to follow it */
-};
-
-/* The tag of a link from a sitemap index to a sitemap. It extends enum wb_extract_tag of extract. */
-#define WB_EDIT_TAG_SITEMAP 14
-
-struct wb_edit_link {
-    struct wb_slice url;    /* absolute, without its fragment */
-    struct wb_slice anchor;
-    uint8_t tag;            /* enum wb_extract_tag, or WB_EDIT_TAG_SITEMAP */
-    uint8_t flags;          /* enum wb_edit_link_flags */
-    int64_t modified_ms;    /* last change according to a sitemap or feed; 0: unknown */
-};
-
-/*
- * The depth of a page that is fetched only because other pages need it: an image, a style sheet. The lowest byte counts
- * from 1 for what a page names, through 2 for what a style sheet of that page names, to WB_EDIT_NEED_LEVELS. No page
- * that links lead to is that deep.
- */
-#define WB_EDIT_DEPTH_NEED 0x8000u
-#define WB_EDIT_NEED_LEVELS 8
-
-static inline bool wb_edit_is_need(unsigned depth)
-{
-    return (depth & 0xff00u) == WB_EDIT_DEPTH_NEED;
-}
-
 /* The payload of a PAGE record. */
 struct wb_edit_page {
     struct wb_slice url;      /* as fetched */
     uint8_t outcome;          /* enum wb_edit_outcome */
     uint16_t status;          /* HTTP status; 0: there was no response */
-    uint16_t depth;           /* links away from a seed, or WB_EDIT_DEPTH_NEED and a level */
+    struct wb_depth depth;
     uint8_t hops;             /* redirects followed on the way to this URL */
     bool has_content;         /* md5, simhash and title_hash describe the body; otherwise they are not recorded */
     uint32_t lifetime;        /* in days */
@@ -126,9 +96,12 @@ struct wb_edit_page {
     struct wb_slice reason;   /* for an error: which kind, such as "timeout" */
     struct wb_slice etag, modified; /* validators as received */
     struct wb_slice location; /* for a redirect: its absolute target */
-    const struct wb_edit_link *links; /* set by the writer; NULL in a record that was read: use wb_edit_links_next() */
+    const struct wb_pagelink *links; /* set by the writer; NULL in a record that was read: use wb_edit_links_next() */
     size_t link_count;
 };
+
+/* Fills in what describes the content: all but url, outcome and how it was fetched. The page must be digested. */
+void wb_edit_page_describe(struct wb_edit_page *edit, const struct wb_page *page, const struct wb_pagefacts *facts);
 
 /* The payload of a RULES record. */
 struct wb_edit_rules {
@@ -144,7 +117,7 @@ struct wb_edit_rules {
  *
  *   kind      text                 count                 links                until_ms
  *   VISIT     name of the site     number of the visit
- *   SEEDS                          depth of the seeds    the seeds
+ *   SEEDS     (uses `depth`)                             the seeds
  *   REQUEST   address contacted
  *   HINTS     URL of the sitemap                         the URLs it lists
  *   WAIT      reason               number of failures                         end of the wait
@@ -165,7 +138,8 @@ struct wb_edit {
     struct wb_slice text;
     int64_t until_ms;
     uint32_t count;
-    const struct wb_edit_link *links; /* set by the writer; NULL in a record that was read */
+    struct wb_depth depth;
+    const struct wb_pagelink *links; /* set by the writer; NULL in a record that was read */
     size_t link_count;
 
     /* Set only in a record that was read: */
@@ -180,7 +154,7 @@ uint64_t wb_edit_site(struct wb_slice name);
  * Reads the links of a record that was read, one per call. *at is 0 before the first call. Returns 1 with a link, 0
  * after the last one, or WB_E_CORRUPT. mem is the caller's buffer; link_out->url borrows from it until the next call.
  */
-int wb_edit_links_next(const struct wb_edit *edit, size_t *at, struct wb_buf *mem, struct wb_edit_link *link_out);
+int wb_edit_links_next(const struct wb_edit *edit, size_t *at, struct wb_buf *mem, struct wb_pagelink *link_out);
 
 /* ---- writing --------------------------------------------------------------------------------------------------- */
 
@@ -365,44 +339,5 @@ void wb_journal_needs_release(struct wb_journal_needs *needs);
  * stays. *bytes_out: bytes removed.
  */
 int wb_journal_remove_logs(const char *dir, const uint32_t *logs, size_t count, uint64_t *bytes_out);
-
-/* ---- what the journal records about a page that has content (pagefacts.c) -------------------------------------- */
-
-struct wb_link_slot;
-
-/* Working memory for reading one page after another, in one thread. */
-struct wb_pagefacts {
-    struct wb_extractor *extractor;
-    struct wb_edit_link *links;  /* of the current page, each target once */
-    size_t link_cap;
-    struct wb_link_slot *slots;  /* a hash table that finds a link by its target */
-    bool needs;                  /* what the current page needs was extracted, too */
-    uint32_t stamp;              /* identifies the current page: slots with another stamp are free */
-};
-
-#define WB_PAGEFACTS_INIT ((struct wb_pagefacts){.extractor = NULL})
-
-/* Release it even if init failed. */
-int wb_pagefacts_init(struct wb_pagefacts *facts);
-void wb_pagefacts_release(struct wb_pagefacts *facts);
-
-/*
- * Extracts a page and fills in the members of edit that describe its content: all but url, outcome and how it was
- * fetched. The page must be digested. agent is the robots token that selects X-Robots-Tag headers. wants is
- * WB_EXTRACT_LINKS, with WB_EXTRACT_NEEDS if the crawl fetches such things, or 0 to leave out the links. edit and
- * extract_out borrow from page and facts, until the next call. Fails only with WB_E_NOMEM.
- */
-int wb_pagefacts_read(struct wb_pagefacts *facts, const struct wb_page *page, struct wb_slice agent, unsigned wants,
-                      struct wb_edit_page *edit, struct wb_extract *extract_out);
-
-/* Puts the links of an extract into facts->links, as the journal records them. nofollow applies to the whole page. */
-int wb_pagefacts_links(struct wb_pagefacts *facts, const struct wb_extract *extract, bool nofollow, size_t *count_out);
-
-/*
- * Finds the target of a redirect in its response head, resolved against url and without its fragment. WB_E_PROTO if
- * there is no http or https URL. *location_out borrows from url_out; base is working memory.
- */
-int wb_pagefacts_location(struct wb_slice head, struct wb_slice url, struct wb_url *base, struct wb_url *url_out,
-                          struct wb_slice *location_out);
 
 #endif

@@ -18,6 +18,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/path.h"
@@ -26,8 +27,8 @@
 #include <stdlib.h>
 
 enum {
-    VERSION = 1,
-    VERSION_AT = 4,
+    FORMAT = 1,
+    FORMAT_AT = 4,
     NUMBER_AT = 8,
     WRITER_AT = 16,
     CHECK_AT = 24,
@@ -150,7 +151,7 @@ static int write_head(const struct wb_journal_file *file)
     WB_CHECK(file->number != 0);
     WB_CHECK(file->end == 0);
     memcpy(head, "WBEL", 4);
-    wb_put16(head + VERSION_AT, VERSION);
+    wb_put16(head + FORMAT_AT, FORMAT);
     wb_put32(head + NUMBER_AT, file->number);
     wb_put64(head + WRITER_AT, file->writer);
     wb_put64(head + CHECK_AT, wb_hash64(head, CHECK_AT));
@@ -252,9 +253,9 @@ int wb_journal_file_read_head(struct wb_journal_file *file)
         return wb_fail(WB_E_NOTFOUND, "%s has no head", file->file.path);
     if (memcmp(head, "WBEL", 4) != 0 || wb_get64(head + CHECK_AT) != wb_hash64(head, CHECK_AT))
         return wb_fail(WB_E_CORRUPT, "%s: the head is damaged", file->file.path);
-    if (wb_get16(head + VERSION_AT) > VERSION)
-        return wb_fail(WB_E_NEWER, "%s was made by a newer version", file->file.path);
-    if (wb_get16(head + VERSION_AT) != VERSION || wb_get32(head + NUMBER_AT) != file->number)
+    if (wb_get16(head + FORMAT_AT) != FORMAT)
+        return wb_fail_format(file->file.path, wb_get16(head + FORMAT_AT), FORMAT);
+    if (wb_get32(head + NUMBER_AT) != file->number)
         return wb_fail(WB_E_CORRUPT, "%s: the head is that of another file", file->file.path);
     file->writer = wb_get64(head + WRITER_AT);
     file->end = wb_get64(head + END_AT);

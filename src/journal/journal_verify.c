@@ -35,7 +35,7 @@ static void report(struct journal_verifier *v, bool problem, const char *file, u
 
 static int check_links(struct journal_verifier *v, const struct wb_edit *edit, const char *file, uint64_t offset)
 {
-    struct wb_edit_link link;
+    struct wb_pagelink link;
     size_t at = 0, count = 0, stated = edit->kind == WB_EDIT_PAGE ? edit->page.link_count : edit->link_count;
     int more;
 
@@ -156,7 +156,7 @@ static int verify_file(struct journal_verifier *v, const char *journal, uint32_t
         if (wb_path_kind(path) == WB_PATH_FILE)
             report(v, false, path, 0, "a log without head and records: it was just created, or a crash left it so");
     } else {
-        report(v, true, path, 0, err == WB_E_NEWER ? "made by a newer version" : "the head is damaged");
+        report(v, true, path, 0, err == WB_E_NEWER ? wb_error_message() : "the head is damaged");
     }
     wb_free(path);
     return 0;

@@ -153,7 +153,7 @@ static int replace_all(struct compaction *c, bool grouping)
         uint64_t before = mover->done;
         if (grouping ? !wants(c, row) : (is_dead(row) && mover->ops->blocks) || !mover->ops->needs_work(mover, row))
             continue;
-        err = mover->ops->replace(mover, row, &bin, 1, WB_MOVE_KEEP);
+        err = wb_move_replace(mover, row, &bin, 1, WB_MOVE_KEEP);
         tell_all(c);
         err = err < 0 ? leave_out(c, row, err) : 0;
         mover->done = before + row->bytes;
@@ -183,7 +183,7 @@ static int divide(void *context, const struct wb_catalog_segment *row, const str
     int err = wb_mover_report(mover);
 
     if (err == 0)
-        err = mover->ops->replace(mover, row, bins, count, WB_MOVE_REFUSE);
+        err = wb_move_replace(mover, row, bins, count, WB_MOVE_REFUSE);
     if (err == WB_E_CORRUPT && !mover->counts.damaged)
         err = leave_out(c, row, err);
     /* Otherwise it stays as it is. */

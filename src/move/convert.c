@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/checked_text.h"
 #include "base/codec.h"
+#include "base/format.h"
 #include "base/mem.h"
 #include "move/move.h"
 #include "place/place.h"
@@ -30,7 +31,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MARK_BYTES_MAX = 1 << 20 };
+enum { MARK_BYTES_MAX = 1 << 20, MARK_FORMAT = 1 };
 
 /* ---- the mark ----------------------------------------------------------------------------------------------- */
 
@@ -44,7 +45,7 @@ static int write_mark(const char *dir, const struct wb_superblock *superblock, c
 
     wb_hex_encode(superblock->id, sizeof superblock->id, id);
     if (err == 0)
-        err = wb_buf_printf(&text, "webbase unfinished copy\nformat 1\nid %s\n", id);
+        err = wb_buf_printf(&text, "webbase unfinished copy\nformat %d\nid %s\n", MARK_FORMAT, id);
     for (size_t list = 0; list < 2; list++)
         for (size_t i = 0; lists[list]->dirs && i < lists[list]->count && err == 0; i++) {
             char *real = wb_nodes_real_path(lists[list]->dirs[i]);
@@ -78,14 +79,19 @@ static int clear_node(struct wb_slice name, const uint8_t *repository)
 }
 
 /* Takes the lines before those of the nodes off a mark, and returns the id. */
-static bool read_mark(struct wb_slice bytes, uint8_t *id_out, struct wb_slice *nodes_out)
+static int read_mark(const char *path, struct wb_slice bytes, uint8_t *id_out, struct wb_slice *nodes_out)
 {
     struct wb_slice value;
+    uint64_t format;
 
-    return wb_checked_text_open(bytes, nodes_out) && wb_checked_text_take(nodes_out, "webbase", &value) &&
-           wb_slice_equal(value, WB_SLICE_LIT("unfinished copy")) &&
-           wb_checked_text_take(nodes_out, "format", &value) && wb_slice_equal(value, WB_SLICE_LIT("1")) &&
-           wb_checked_text_take(nodes_out, "id", &value) && wb_hex_decode(value, id_out, WB_SUPERBLOCK_ID_BYTES);
+    if (!wb_checked_text_open(bytes, nodes_out) || !wb_checked_text_take(nodes_out, "webbase", &value) ||
+        !wb_slice_equal(value, WB_SLICE_LIT("unfinished copy")) || !wb_checked_text_take(nodes_out, "format", &value) ||
+        !wb_slice_to_u64(value, &format))
+        return WB_E_CORRUPT;
+    if (format != MARK_FORMAT)
+        return wb_fail_format(path, format, MARK_FORMAT);
+    bool sound = wb_checked_text_take(nodes_out, "id", &value) && wb_hex_decode(value, id_out, WB_SUPERBLOCK_ID_BYTES);
+    return sound ? 0 : WB_E_CORRUPT;
 }
 
 /* Empties the nodes that the mark names. */
@@ -97,7 +103,10 @@ static int clear_nodes(const char *dir)
     char *path = wb_path_join(dir, WB_SUPERBLOCK_UNFINISHED);
     int err = path ? wb_path_read(path, MARK_BYTES_MAX, &bytes) : WB_E_NOMEM;
 
-    bool damaged = err == 0 && !read_mark(wb_buf_slice(&bytes), repository, &nodes);
+    int mark = err == 0 ? read_mark(path, wb_buf_slice(&bytes), repository, &nodes) : 0;
+    if (mark == WB_E_NEWER)
+        err = mark;
+    bool damaged = mark == WB_E_CORRUPT;
     while (err == 0 && !damaged && nodes.len) {
         damaged = !wb_checked_text_take(&nodes, "node", &node);
         err = damaged ? 0 : clear_node(node, repository);
@@ -240,16 +249,10 @@ static int check_target(const char *dir, bool *unfinished_out)
 static int lock_target(const char *dir, struct wb_file *lock_out)
 {
     int err = wb_path_mkdirs(dir);
-    char *path = err == 0 ? wb_path_join(dir, WB_SUPERBLOCK_LOCK_NAME) : NULL;
 
     if (err == 0)
-        err = path ? wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, lock_out) : WB_E_NOMEM;
-    if (err == 0)
-        err = wb_file_lock(lock_out, false);
-    if (err == WB_E_BUSY)
-        err = wb_fail(WB_E_BUSY, "another process is making a repository in %s", dir);
-    wb_free(path);
-    return err;
+        err = wb_mover_lock_file(dir, WB_SUPERBLOCK_LOCK_NAME, lock_out);
+    return err == WB_E_BUSY ? wb_fail(err, "another process is making a repository in %s", dir) : err;
 }
 
 /* ---- the copy ----------------------------------------------------------------------------------------------- */
@@ -332,8 +335,7 @@ static int copy_behind_gate(struct wb_convert *convert, const char *from, const 
 /* From an empty directory, which is locked, to a repository. */
 static int make_copy(struct wb_convert *convert, const char *from, const char *to, struct wb_store_options *options)
 {
-    struct wb_superblock superblock = {
-        .format = WB_SUPERBLOCK_FORMAT, .design = options->design, .created_ms = wb_clock_wall_ms()};
+    struct wb_superblock superblock = {.design = options->design, .created_ms = wb_clock_wall_ms()};
     char *mark = wb_path_join(to, WB_SUPERBLOCK_UNFINISHED);
     int err = mark ? 0 : WB_E_NOMEM;
 

@@ -25,8 +25,6 @@ int wb_convert_source_open(const char *dir, struct wb_convert_source *source)
         err = wb_catalog_txn_read(source->catalog, &source->txn);
     if (err == 0)
         err = wb_catalog_summary_get(&source->txn, &source->summary);
-    if (err == 0 && source->summary.old_format)
-        err = wb_fail(WB_E_INVALID, "%s was made by an older version: 'webbase compact' brings it up to date", dir);
     if (err == 0)
         err = wb_nodes_refresh(&source->nodes, &source->txn);
     source->files = (struct wb_pagefile){.dir = dir,

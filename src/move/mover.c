@@ -49,9 +49,9 @@ void wb_mover_release(struct wb_mover *mover)
     mover->magic = 0;
 }
 
-int wb_mover_lock_file(const struct wb_repo *repo, const char *name, struct wb_file *lock_out)
+int wb_mover_lock_file(const char *dir, const char *name, struct wb_file *lock_out)
 {
-    char *path = wb_path_join(repo->dir, name);
+    char *path = wb_path_join(dir, name);
     int err = path ? wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, lock_out) : WB_E_NOMEM;
 
     wb_free(path);
@@ -60,7 +60,7 @@ int wb_mover_lock_file(const struct wb_repo *repo, const char *name, struct wb_f
 
 static int lock(const struct wb_repo *repo, struct wb_file *lock_out)
 {
-    int err = wb_mover_lock_file(repo, WB_MOVE_LOCK, lock_out);
+    int err = wb_mover_lock_file(repo->dir, WB_MOVE_LOCK, lock_out);
 
     if (err != WB_E_BUSY)
         return err;
@@ -98,6 +98,22 @@ int wb_mover_find(struct wb_mover *mover, const struct wb_store_finding *finding
     return 0;
 }
 
+int wb_move_replace(struct wb_mover *mover, const struct wb_catalog_segment *row, const struct wb_bin *bins,
+                    size_t count, enum wb_move_damage damage)
+{
+    uint32_t first = bins[0].node, last = bins[0].node;
+
+    WB_CHECK(count > 0 && count <= WB_BINS_MAX);
+    for (size_t i = 1; i < count; i++) {
+        first = bins[i].node < first ? bins[i].node : first;
+        last = bins[i].node > last ? bins[i].node : last;
+    }
+    struct wb_busy_mark busy = wb_busy_begin(&mover->repo->busy, WB_BUSY_PUT, first, last);
+    int err = mover->ops->replace(mover, row, bins, count, damage);
+    wb_busy_end(&mover->repo->busy, &busy);
+    return err;
+}
+
 int wb_move_file(struct wb_repo *repo, const struct wb_catalog_segment *row, const struct wb_bin *bins, size_t count,
                  enum wb_move_damage damage)
 {
@@ -105,7 +121,7 @@ int wb_move_file(struct wb_repo *repo, const struct wb_catalog_segment *row, con
     int err = wb_mover_init(&mover, repo, NULL, NULL, "");
 
     if (err == 0)
-        err = mover.ops->replace(&mover, row, bins, count, damage);
+        err = wb_move_replace(&mover, row, bins, count, damage);
     wb_mover_release(&mover);
     return err;
 }
@@ -316,7 +332,6 @@ static int finish_file(struct wb_move *m, struct wb_move_target *file)
     file->row.pages = (m->count > 1 ? file->live : m->hold.row.live) + added;
     file->row.map_at = file->out_at;
     file->row.map_count = file->map.count;
-    file->row.block_format = WB_BLOCK_FORMAT;
     file->row.lead_dead = (uint32_t)file->lead_dead;
     file->row.old_known = file->old + added;
     file->row.old_epoch = file->unflagged ? UINT64_MAX : m->walk.live.epoch;
@@ -372,7 +387,7 @@ static int count_again(struct wb_move *m, struct wb_catalog_txn *txn, const stru
         for (size_t k = 0; k < file->pages.count && err == 0; k++) {
             const struct wb_move_page *page = &file->pages.items[k];
             struct wb_catalog_place place = {m->hold.from.origin, page->slot, page->logical};
-            int got = wb_catalog_entry_get(txn, WB_CATALOG_PAGES, page->id, &entry);
+            int got = wb_catalog_entry_get(txn, page->id, &entry);
             err = got == 0 || got == WB_E_NOTFOUND
                       ? wb_pageview_ask(&m->judge, page->id, got == 0 ? &entry : NULL, &place, &live, &latest)
                       : got;
@@ -510,7 +525,7 @@ static int replace_segment(struct wb_mover *mover, const struct wb_catalog_segme
     wb_vec_clear(&mover->findings);
     if (err < 0)
         return err;
-    if (now->node != row->node || now->range.prefix != row->range.prefix || now->range.bits != row->range.bits) {
+    if (now->node != row->node || !wb_catalog_range_equal(&now->range, &row->range)) {
         err = wb_fail(WB_E_BUSY, "%s belongs to another bin by now", m.hold.from.file.path);
     } else if (now->live == 0) {
         wb_catalog_txn_abort(&m.hold.txn);
@@ -529,12 +544,10 @@ static int replace_segment(struct wb_mover *mover, const struct wb_catalog_segme
 /* What makes it worthwhile to put versions that are not the latest into frames of their own: a part of the pages. */
 enum { WORTH_A_COPY = 8 };
 
-/* Whether there is something to free, to move next to newer versions, to put apart, or to write in the newest format.
- */
+/* Whether there is something to free, to move next to newer versions, or to put apart. */
 static bool needs_work(const struct wb_mover *mover, const struct wb_catalog_segment *row)
 {
     bool thrifty = mover->repo->store.thrifty;
-    bool old = row->live > 0 && row->block_format < WB_BLOCK_FORMAT;
     bool apart = row->old > row->old_known && (row->old - row->old_known) * WORTH_A_COPY >= row->live;
     /* Dead pages in leads count for nothing, because others need their bytes: unless all pages of a block are dead. */
     uint64_t part = thrifty ? WB_PAGEFILE_WORTHWHILE : WORTH_A_COPY;
@@ -543,7 +556,7 @@ static bool needs_work(const struct wb_mover *mover, const struct wb_catalog_seg
 
     WB_CHECK(row->number > 0);
     return row->pages > 0 &&
-           (wb_catalog_segment_dead(row) >= least || row->removed || row->live == 0 || old || apart || many);
+           (wb_catalog_segment_dead(row) >= least || row->removed || row->live == 0 || apart || many);
 }
 
 const struct wb_move_ops wb_move_copied = {true, needs_work, replace_segment};

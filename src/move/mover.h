@@ -2,7 +2,7 @@
  * mover.h - moves pages from where they are to where they should be.
  *
  * Everything that gives pages another file is one operation: a file is *replaced* by one file for each of some bins. A
- * bin is a node and a range of ids (nodes.h); its file gets the live pages in that range. Dead pages stay behind.
+ * bin is a node and a range of ids (bin.h); its file gets the live pages in that range. Dead pages stay behind.
  *
  *   compaction   one bin, that of the file itself                    compact.c
  *   moving       one bin, with another node                          settle.c
@@ -75,8 +75,8 @@ int wb_mover_init(struct wb_mover *mover, struct wb_repo *repo, wb_store_progres
                   const char *stopped);
 void wb_mover_release(struct wb_mover *mover);
 
-/* Opens and locks a file in the repository's directory. WB_E_BUSY, without a message of its own. */
-int wb_mover_lock_file(const struct wb_repo *repo, const char *name, struct wb_file *lock_out);
+/* Opens a file in a directory, and locks it. WB_E_BUSY, without a message of its own. */
+int wb_mover_lock_file(const char *dir, const char *name, struct wb_file *lock_out);
 
 /* Keeps other processes from replacing files of this repository until the end of the run. WB_E_BUSY. */
 int wb_mover_lock(struct wb_mover *mover);
@@ -107,6 +107,10 @@ struct wb_move_ops {
                    size_t count, enum wb_move_damage damage);
 };
 extern const struct wb_move_ops wb_move_copied, wb_move_rewritten;
+
+/* ops->replace(), while others see that something is stored on the nodes of the bins (busy.h). */
+int wb_move_replace(struct wb_mover *mover, const struct wb_catalog_segment *row, const struct wb_bin *bins,
+                    size_t count, enum wb_move_damage damage);
 
 /* Replaces a single file, as a run of its own: a seam for tests. */
 int wb_move_file(struct wb_repo *repo, const struct wb_catalog_segment *row, const struct wb_bin *bins, size_t count,

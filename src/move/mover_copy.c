@@ -6,7 +6,6 @@
  *   some are dead or newly replaced         frame by frame, as wb_block_rewrite() decides (block.h)
  *   ... after a takedown, or if several     the same, but no byte of another page may stay: "scrubbed". Each file is
  *       files get pages of it               then as small as if it had never been more
- *   an old format                           compressed again as a whole
  *   some frames damaged                     the same; damaged frames stay as they are
  *   damaged, with live pages                byte by byte, as it is
  *   the file gets none of its pages         not at all
@@ -163,7 +162,7 @@ static int find_unscrubbed(struct wb_move *m, uint64_t at, bool lost)
 
 /*
  * Copies a block of which something must change. If it cannot be scrubbed because a base cannot be read, it keeps its
- * dead bytes. If it has an old format and cannot be read, it stays as it is.
+ * dead bytes. If a base would have to be compressed again and cannot be read, the block stays as it is.
  */
 static int change_block(struct wb_move *m, struct wb_move_target *file, const bool *dead, const char *block,
                         uint64_t at)
@@ -250,7 +249,7 @@ static int copy_block(struct wb_move *m, struct wb_move_target *file, const char
         err = wb_mover_group_block(m->mover->group, m->mover->repo, &m->hold, index);
     if (err < 0)
         return err;
-    if (kept < head->count || wrong || wb_block_is_old(head) || (m->mover->group && m->mover->group->extras.count))
+    if (kept < head->count || wrong || (m->mover->group && m->mover->group->extras.count))
         err = change_block(m, file, dead, block, at);
     else
         err = wb_buf_append(&file->out, block, (size_t)head->bytes);

@@ -7,13 +7,14 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
-#include "place/place.h"
+#include "move/mover.h"
+#include "move/rebalance.h"
 #include "os/clock.h"
 #include "os/folder.h"
 #include "os/path.h"
 #include "os/random.h"
-#include "move/rebalance.h"
 #include "pagefile/pagefile.h"
+#include "place/place.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -57,7 +58,6 @@ static int add_row(void *context, const struct wb_catalog_node *row)
 {
     struct nodes_change *c = context;
 
-    WB_CHECK(row->number > 0);
     return wb_vec_push(&c->rows, *row);
 }
 
@@ -98,7 +98,6 @@ static struct wb_node_identity identity_of(const struct wb_repo *repo, const str
 {
     struct wb_node_identity identity = {.number = node->number};
 
-    WB_CHECK(node->number > 0);
     memcpy(identity.repository, repo->superblock.id, sizeof identity.repository);
     memcpy(identity.id, node->id, sizeof identity.id);
     return identity;
@@ -111,7 +110,6 @@ static const struct wb_known_node *find_dir(struct wb_repo *repo, const char *di
     bool known = wb_node_identity_read(dir, &found) == 0 &&
                  memcmp(found.repository, repo->superblock.id, sizeof found.repository) == 0;
 
-    WB_CHECK(dir != NULL);
     for (size_t i = 0; i < repo->nodes.items.count && known; i++) {
         const struct wb_known_node *node = &repo->nodes.items.items[i];
         if (node->row.number == found.number && memcmp(node->row.id, found.id, sizeof found.id) == 0)
@@ -120,14 +118,22 @@ static const struct wb_known_node *find_dir(struct wb_repo *repo, const char *di
     return NULL;
 }
 
-static int note_retired(void *context, uint32_t number, uint32_t revision, uint32_t node, uint64_t txn_id)
-{
-    uint32_t *highest = context;
+/* Looks through the files that were replaced. */
+struct retired_search {
+    uint32_t node; /* is any on this node? */
+    bool found;
+    uint32_t highest; /* of all nodes that have one */
+};
 
-    WB_CHECK(number > 0);
+static int look_at_retired(void *context, uint32_t number, uint32_t revision, uint32_t node, uint64_t txn_id)
+{
+    struct retired_search *search = context;
+
+    (void)number;
     (void)revision;
     (void)txn_id;
-    *highest = node > *highest ? node : *highest;
+    search->found = search->found || node == search->node;
+    search->highest = node > search->highest ? node : search->highest;
     return 0;
 }
 
@@ -137,25 +143,24 @@ static int note_retired(void *context, uint32_t number, uint32_t revision, uint3
  */
 static int highest_number(struct wb_repo *repo, uint32_t *number_out)
 {
+    struct retired_search search = {.highest = repo->nodes.items.count ? 0 : 1};
     struct wb_catalog_txn txn;
     struct wb_catalog_summary summary;
-    uint32_t highest = repo->nodes.items.count ? 0 : 1;
     int err = wb_catalog_txn_read(repo->catalog, &txn);
 
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
     *number_out = 0;
     if (err < 0)
         return err;
     err = wb_catalog_summary_get(&txn, &summary);
-    if (err == 0 && summary.next_node > highest)
-        highest = summary.next_node - 1;
+    if (err == 0 && summary.next_node > search.highest)
+        search.highest = summary.next_node - 1;
     for (size_t i = 0; i < repo->nodes.items.count; i++)
-        if (repo->nodes.items.items[i].row.number > highest)
-            highest = repo->nodes.items.items[i].row.number;
+        if (repo->nodes.items.items[i].row.number > search.highest)
+            search.highest = repo->nodes.items.items[i].row.number;
     if (err == 0)
-        err = wb_catalog_retired_each(&txn, note_retired, &highest);
+        err = wb_catalog_retired_each(&txn, look_at_retired, &search);
     wb_catalog_txn_abort(&txn);
-    *number_out = highest;
+    *number_out = search.highest;
     return err;
 }
 
@@ -164,7 +169,6 @@ static int choose_number(struct wb_repo *repo, uint32_t *number_out)
     uint32_t highest;
     int err = highest_number(repo, &highest);
 
-    WB_CHECK(repo->nodes.first <= repo->nodes.last);
     if (err == 0 && highest >= repo->nodes.last)
         err = wb_fail(WB_E_LIMIT, "%s has used up all numbers of nodes, up to %u: convert it into a new repository",
                       repo->dir, repo->nodes.last);
@@ -179,7 +183,6 @@ static int has_pages(const char *dir, bool *pages_out)
     bool empty = true;
     int err = pages ? 0 : WB_E_NOMEM;
 
-    WB_CHECK(dir != NULL);
     if (err == 0 && wb_path_kind(pages) != WB_PATH_NONE)
         err = wb_folder_is_empty(pages, &empty);
     *pages_out = !empty;
@@ -198,7 +201,6 @@ static int clear_leftover(struct wb_repo *repo, const char *dir)
     uint32_t highest;
     bool pages;
 
-    WB_CHECK(find_dir(repo, dir) == NULL);
     if (wb_node_identity_read(dir, &found) < 0 ||
         memcmp(found.repository, repo->superblock.id, sizeof found.repository) != 0)
         return 0;
@@ -228,7 +230,6 @@ static int check_dir(struct wb_repo *repo, const char *dir, char **written_out)
     for (size_t i = 0; i < count; i++)
         if (strcmp(repo->nodes.items.items[i].row.dir, ".") != 0)
             others[other_count++] = repo->nodes.items.items[i].dir;
-    WB_CHECK(other_count <= count);
     int err = wb_nodes_check_dir(repo->dir, dir, others, other_count, written_out);
     wb_free(others);
     return err;
@@ -240,7 +241,6 @@ static int enter_node(void *context)
     struct nodes_change *c = context;
     int err = read_rows(c);
 
-    WB_CHECK(c->node.number > 0);
     if (err == 0 && c->rows.count >= WB_DESIGN_NODES_MAX)
         err = wb_fail(WB_E_LIMIT, "%s has %d nodes already, which is the most it can have", c->repo->dir,
                       WB_DESIGN_NODES_MAX);
@@ -283,7 +283,6 @@ static int make_node(struct wb_repo *repo, const char *dir, uint32_t *number_out
     *number_out = c.node.number;
     wb_free(written);
     wb_vec_release(&c.rows);
-    WB_CHECK(err <= 0);
     return err;
 }
 
@@ -294,27 +293,10 @@ static int mark_arrived(void *context)
     int err = read_rows(c);
     struct wb_catalog_node *row = err == 0 ? row_of(c, c->node.number) : NULL;
 
-    WB_CHECK(c->node.number > 0);
     if (err < 0 || !row)
         return err;
     row->arriving = false;
     return write_rows(c);
-}
-
-/* Only one process at a time adds or removes nodes. */
-static int lock_nodes(struct wb_repo *repo, struct wb_file *lock_out)
-{
-    char *path = wb_path_join(repo->dir, NODES_LOCK_NAME);
-    int err = path ? wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, lock_out) : WB_E_NOMEM;
-
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
-    if (err == 0) {
-        err = wb_file_lock(lock_out, false);
-        if (err == WB_E_BUSY)
-            err = wb_fail(WB_E_BUSY, "nodes of %s are being added or removed by another process", repo->dir);
-    }
-    wb_free(path);
-    return err;
 }
 
 /* Commits, gives up the segments that this handle appends to, and takes up the newest table. */
@@ -322,13 +304,14 @@ static int prepare(struct wb_repo *repo, struct wb_file *lock_out)
 {
     struct wb_store_commit_counts counts = {0};
     struct wb_catalog_summary summary;
-    int err = lock_nodes(repo, lock_out);
+    int err = wb_mover_lock_file(repo->dir, NODES_LOCK_NAME, lock_out);
 
+    if (err == WB_E_BUSY) /* only one process at a time adds or removes nodes */
+        return wb_fail(err, "nodes of %s are being added or removed by another process", repo->dir);
     if (err == 0)
         err = wb_repo_commit(&repo->store, &counts);
     if (err == 0)
         wb_tails_release(&repo->files);
-    WB_CHECK(err < 0 || repo->writer->files.tails.count == 0);
     return err < 0 ? err : wb_repo_summary(repo, &summary);
 }
 
@@ -378,7 +361,6 @@ static int mark_leaving(void *context)
     struct wb_catalog_node *row = err == 0 ? row_of(c, c->node.number) : NULL;
     size_t others = 0;
 
-    WB_CHECK(c->node.number > 0);
     if (err < 0)
         return err;
     if (!row)
@@ -398,7 +380,6 @@ static int is_on_node(void *context, const struct wb_catalog_segment *row)
 {
     struct nodes_change *c = context;
 
-    WB_CHECK(row->number > 0);
     c->again = c->again || row->node == c->node.number;
     return 0;
 }
@@ -409,7 +390,6 @@ static int strike_off(void *context)
     struct nodes_change *c = context;
     int err = 0;
 
-    WB_CHECK(c->node.number > 0);
     c->again = false;
     err = wb_catalog_segment_each(&c->change.txn, is_on_node, c);
     if (err < 0 || c->again)
@@ -419,22 +399,6 @@ static int strike_off(void *context)
     return wb_catalog_node_delete(&c->change.txn, c->node.number);
 }
 
-struct retired_search {
-    uint32_t node;
-    bool found;
-};
-
-static int find_retired(void *context, uint32_t number, uint32_t revision, uint32_t node, uint64_t txn_id)
-{
-    struct retired_search *search = context;
-
-    WB_CHECK(number > 0);
-    (void)revision;
-    (void)txn_id;
-    search->found = search->found || node == search->node;
-    return 0;
-}
-
 /* Waits a while for readers that still need files of the node, and deletes these. */
 static int wait_for_readers(struct wb_repo *repo, uint32_t node)
 {
@@ -442,7 +406,6 @@ static int wait_for_readers(struct wb_repo *repo, uint32_t node)
     int64_t since = wb_clock_now_ms();
     int err = 0;
 
-    WB_CHECK(node > 0);
     while (err == 0 && search.found && wb_clock_now_ms() - since < READERS_MS) {
         struct wb_catalog_txn txn;
         search.found = false;
@@ -451,7 +414,7 @@ static int wait_for_readers(struct wb_repo *repo, uint32_t node)
             err = wb_catalog_txn_read(repo->catalog, &txn);
         if (err < 0)
             return err;
-        err = wb_catalog_retired_each(&txn, find_retired, &search);
+        err = wb_catalog_retired_each(&txn, look_at_retired, &search);
         wb_catalog_txn_abort(&txn);
         if (err == 0 && search.found)
             pause_a_moment();
@@ -481,7 +444,6 @@ static int clear_dir(struct wb_repo *repo, const struct wb_catalog_node *node, c
 {
     struct wb_node_identity identity = identity_of(repo, node);
 
-    WB_CHECK(node->number > 0);
     if (!node->inside || strcmp(node->dir, ".") != 0)
         return wb_node_unmake(dir, &identity);
     struct own_dir own = {.kind = repo->files.kind};
@@ -497,7 +459,6 @@ static int say_removed(uint32_t number, int err)
 {
     struct wb_error_copy why;
 
-    WB_CHECK(err < 0);
     wb_error_save(err, &why);
     return wb_fail(err, "node %u is removed, but something is left in its directory: %s", number, why.message);
 }

@@ -128,10 +128,10 @@ static int settle_file(struct settling *s, const struct wb_catalog_segment *row,
     bool leaving = is_leaving(&mover->repo->nodes, row->node);
     const struct wb_bin whole = {bins[0].node, row->range};
     uint64_t before = mover->done;
-    int err = mover->ops->replace(mover, row, bins, count, leaving && count == 1 ? WB_MOVE_CARRY : WB_MOVE_REFUSE);
+    int err = wb_move_replace(mover, row, bins, count, leaving && count == 1 ? WB_MOVE_CARRY : WB_MOVE_REFUSE);
 
     if (err == WB_E_CORRUPT && count > 1 && leaving)
-        err = mover->ops->replace(mover, row, &whole, 1, WB_MOVE_CARRY);
+        err = wb_move_replace(mover, row, &whole, 1, WB_MOVE_CARRY);
     mover->done = before + row->bytes;
     if (err == WB_E_BUSY || err == WB_E_CORRUPT) {
         mover->done = before;
@@ -185,8 +185,6 @@ int wb_settle(struct wb_repo *repo, wb_store_progress progress, void *context, s
     int64_t since = wb_clock_now_ms();
     int err =
         wb_mover_init(&s.mover, repo, progress, context, "the pages were not all moved: repeat the command to go on");
-    struct wb_busy_mark busy = wb_busy_begin(&repo->busy, WB_BUSY_PUT, wb_nodes_number(&repo->nodes, 0),
-                                             wb_nodes_number(&repo->nodes, wb_nodes_count(&repo->nodes) - 1));
 
     while (err == 0) {
         err = settle_round(&s);
@@ -203,7 +201,6 @@ int wb_settle(struct wb_repo *repo, wb_store_progress progress, void *context, s
                           "command to go on",
                           repo->dir, PATIENCE_MS / 60000);
     }
-    wb_busy_end(&repo->busy, &busy);
     *settled_out = s.result;
     wb_mover_release(&s.mover);
     return err;

@@ -72,7 +72,7 @@ static int copy_block(struct block_bringing *b, const struct wb_store_parcel *pa
     WB_CHECK(parcel->count > 0);
     /* The records say what revisits wait for; those of a copied block are not read. */
     if (!t->to->files.kind->whole_blocks || t->read_revisits || err < 0 || head.bytes != parcel->bytes.len ||
-        head.count != parcel->count || head.format != WB_BLOCK_FORMAT)
+        head.count != parcel->count)
         return err < 0 && err != WB_E_CORRUPT ? err : 0;
     err = wb_block_index_read(&head, parcel->bytes.ptr + WB_BLOCK_HEADER_BYTES, &b->index);
     wb_vec_clear(&b->pages);

@@ -90,7 +90,7 @@ static int mark_page(void *context, struct wb_pageid id, const struct wb_catalog
 int wb_transfer_mark(struct wb_transfer *t)
 {
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
-    return t->without.count ? wb_catalog_entry_each(&t->waiting, WB_CATALOG_PAGES, mark_page, t) : 0;
+    return t->without.count ? wb_catalog_entry_each(&t->waiting, mark_page, t) : 0;
 }
 
 int wb_transfer_look(struct wb_transfer *t)

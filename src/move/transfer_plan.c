@@ -81,7 +81,7 @@ int wb_transfer_list(struct wb_transfer *t)
     int err = wb_vec_reserve(&t->pages, (size_t)wb_catalog_count(&t->waiting, WB_CATALOG_PAGES));
 
     if (err == 0)
-        err = wb_catalog_entry_each(&t->waiting, WB_CATALOG_PAGES, list_page, t);
+        err = wb_catalog_entry_each(&t->waiting, list_page, t);
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     events.with_versions = t->pages.count;
@@ -176,7 +176,7 @@ static int look_up_each(struct intersecting *i, struct wb_catalog_txn *txn)
     WB_CHECK(txn->kind == WB_CATALOG_TXN_HELD);
     for (; i->next < i->t->pages.count && err == 0; i->next++) {
         struct wb_transfer_page *page = &i->t->pages.items[i->next];
-        err = wb_catalog_entry_get(txn, WB_CATALOG_PAGES, page->id, &entry);
+        err = wb_catalog_entry_get(txn, page->id, &entry);
         if (err == 0 || err == WB_E_NOTFOUND)
             judge(i, page, err == 0 ? &entry : NULL);
         err = err == WB_E_NOTFOUND ? 0 : err;
@@ -221,7 +221,7 @@ int wb_transfer_intersect(struct wb_transfer *t)
     /* To pass a row takes less time than to find one. */
     bool few = err == 0 && t->pages.count < wb_catalog_count(&txn, WB_CATALOG_PAGES) / WORTH_A_WALK;
     if (err == 0)
-        err = few ? look_up_each(&i, &txn) : wb_catalog_entry_each(&txn, WB_CATALOG_PAGES, meet, &i);
+        err = few ? look_up_each(&i, &txn) : wb_catalog_entry_each(&txn, meet, &i);
     err = err > 0 ? 0 : err;
     for (; i.next < t->pages.count && err == 0; i.next++)
         judge(&i, &t->pages.items[i.next], NULL);

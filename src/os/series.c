@@ -38,7 +38,8 @@ static void format_name(const char *prefix, uint32_t number, char name_out[NAME_
     WB_CHECK(len < NAME_MAX_BYTES);
 }
 
-uint32_t wb_series_number(const char *name)
+/* The number of a directory, from its name; 0 if the name is not one of these. */
+static uint32_t number_of(const char *name)
 {
     uint32_t number = (uint32_t)strtoull(name, NULL, 10);
     char canonical[NAME_MAX_BYTES];
@@ -46,6 +47,32 @@ uint32_t wb_series_number(const char *name)
     WB_CHECK(name != NULL);
     format_name("", number, canonical);
     return strcmp(canonical, name) == 0 ? number : 0;
+}
+
+typedef int (*each_number)(void *context, uint32_t number);
+
+struct numbers {
+    each_number each;
+    void *context;
+};
+
+static int each_entry(void *context, const struct wb_path_entry *entry)
+{
+    const struct numbers *numbers = context;
+    uint32_t number = number_of(entry->name);
+
+    WB_CHECK(numbers->each != NULL);
+    return number && entry->kind == WB_PATH_DIR ? numbers->each(numbers->context, number) : 0;
+}
+
+/* Calls each() for every directory, in any order. */
+static int each_directory(const char *root, each_number each, void *context)
+{
+    struct numbers numbers = {each, context};
+
+    WB_CHECK(root != NULL);
+    WB_CHECK(each != NULL);
+    return wb_path_kind(root) == WB_PATH_NONE ? 0 : wb_path_each(root, each_entry, &numbers);
 }
 
 static int note_newest(void *context, uint32_t number)
@@ -70,7 +97,7 @@ int wb_series_newest(const char *root, uint32_t *number_out)
      * then find the old one already removed. So if we see none, we look again.
      */
     for (int look = 0; look < LOOKS_MAX && err == 0 && *number_out == 0 && wb_path_kind(root) != WB_PATH_NONE; look++)
-        err = wb_series_each(root, note_newest, number_out);
+        err = each_directory(root, note_newest, number_out);
     return err;
 }
 
@@ -82,29 +109,6 @@ char *wb_series_path(const char *root, uint32_t number)
     WB_CHECK(number > 0);
     format_name("", number, name);
     return wb_path_join(root, name);
-}
-
-struct numbers {
-    wb_series_each_number each;
-    void *context;
-};
-
-static int each_entry(void *context, const struct wb_path_entry *entry)
-{
-    const struct numbers *numbers = context;
-    uint32_t number = wb_series_number(entry->name);
-
-    WB_CHECK(numbers->each != NULL);
-    return number && entry->kind == WB_PATH_DIR ? numbers->each(numbers->context, number) : 0;
-}
-
-int wb_series_each(const char *root, wb_series_each_number each, void *context)
-{
-    struct numbers numbers = {each, context};
-
-    WB_CHECK(root != NULL);
-    WB_CHECK(each != NULL);
-    return wb_path_kind(root) == WB_PATH_NONE ? 0 : wb_path_each(root, each_entry, &numbers);
 }
 
 static int remove_file(void *context, const struct wb_path_entry *entry)
@@ -282,7 +286,7 @@ int wb_series_holds(const char *root, wb_series_held each, void *context)
 
     WB_CHECK(root != NULL);
     WB_CHECK(each != NULL);
-    return wb_series_each(root, list_holds_of, &list);
+    return each_directory(root, list_holds_of, &list);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -398,7 +402,7 @@ int wb_series_clean(const char *root, uint32_t keep, const struct wb_file *lock)
 
     WB_CHECK(root != NULL);
     WB_CHECK(lock->fd >= 0);
-    int err = wb_series_each(root, retire, &sweep);
+    int err = each_directory(root, retire, &sweep);
     /* A directory under its own name never lacks a file, not even after a power loss. */
     if (err == 0 && sweep.retired)
         err = wb_path_sync_dir(root);

@@ -23,18 +23,11 @@
 
 #define WB_SERIES_LOCK "lock"
 
-/* The number of a directory, from its name; 0 if the name is not one of these. */
-uint32_t wb_series_number(const char *name);
-
 /* The number of the newest directory; 0 if there is none, or no root. */
 int wb_series_newest(const char *root, uint32_t *number_out);
 
 /* "root/00000003", from the heap; NULL when out of memory. */
 char *wb_series_path(const char *root, uint32_t number);
-
-/* Calls each() for every directory, in any order. */
-typedef int (*wb_series_each_number)(void *context, uint32_t number);
-int wb_series_each(const char *root, wb_series_each_number each, void *context);
 
 /* ---- holding --------------------------------------------------------------------------------- */
 

@@ -12,6 +12,7 @@
 #define WB_PAGE_PAGE_H
 
 #include "base/buf.h"
+#include "page/pagefacts.h"
 #include "url/url.h"
 
 #define WB_MD5_BYTES 16
@@ -85,13 +86,13 @@ struct wb_record_digest {
 };
 int wb_page_record_digest(const struct wb_record_digest *records, size_t count);
 
-/* Reads a record; the page borrows from bytes. WB_E_CORRUPT if it is not a valid record. */
+/* Reads a record; the page borrows from bytes. WB_E_CORRUPT if it is not a valid record, WB_E_NEWER. */
 int wb_page_decode(struct wb_slice bytes, struct wb_page *page_out);
 
-/* Reads a record whose digests (WB_RECORD_DIGEST_BYTES) are stored apart from the rest. */
-int wb_page_decode_parts(const char *digests, struct wb_slice rest, struct wb_page *page_out);
-
-/* The same without the body, whose length must be body_bytes: head is what the record has between digests and body. */
+/*
+ * Reads a record without its body, whose length must be body_bytes. digests: the beginning of the record
+ * (WB_RECORD_DIGEST_BYTES); head: what is between them and the body.
+ */
 int wb_page_decode_head(const char *digests, struct wb_slice head, uint64_t body_bytes, struct wb_page *page_out);
 
 /* ---- HTTP messages, as stored in archives ------------------------------------------ */
@@ -132,6 +133,13 @@ struct wb_slice wb_http_agent_token(struct wb_slice agent);
 
 /* True for the statuses whose Location is followed: 301, 302, 303, 307 and 308. */
 bool wb_http_status_redirects(uint16_t status);
+
+/*
+ * Finds the target of a redirect in its response head, resolved against url and without its fragment. WB_E_PROTO if
+ * there is no http or https URL. *location_out borrows from url_out; base is working memory.
+ */
+int wb_http_location(struct wb_slice head, struct wb_slice url, struct wb_url *base, struct wb_url *url_out,
+                     struct wb_slice *location_out);
 
 /* Parses any of the three forms of HTTP dates (RFC 9110, 5.6.7), leniently. */
 bool wb_http_date_parse(struct wb_slice text, int64_t *time_ms_out);

@@ -4,7 +4,7 @@
  *   at  bytes
  *   0   16 MD5 of body
  *   16  20 SHA-1 of body
- *   36  1  version, 1
+ *   36  1  format, 1
  *   37  1  kind: 1 response, 2 resource
  *   38  2  status
  *   40  1  flags: 1 truncated, 2 payload digest follows, 4 key is part of url, 8 digested
@@ -16,7 +16,7 @@
  *                head, type, charset and body
  *       url, key (not with flag 4), head, type, charset, body
  *
- * Numbers are little-endian. A record is valid if and only if version, kind and flags are known,
+ * Numbers are little-endian. A record is valid if and only if format, kind and flags are known,
  * the lengths add up to exactly its length, and with flag 4 the key is inside the url. The id is
  * not stored, because it is the hash of the key.
  *
@@ -26,17 +26,18 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/fields.h"
+#include "base/format.h"
 #include "base/mem.h"
 #include "page/digest.h"
 
 #include <stdlib.h>
 
 enum {
-    RECORD_VERSION = 1,
+    RECORD_FORMAT = 1,
     FIXED_BYTES = 56,
     MD5_AT = 0,
     SHA1_AT = 16,
-    VERSION_AT = 36,
+    FORMAT_AT = 36,
     KIND_AT = 37,
     STATUS_AT = 38,
     FLAGS_AT = 40,
@@ -53,9 +54,9 @@ enum {
 };
 
 _Static_assert(SHA1_AT + WB_SHA1_BYTES == WB_RECORD_DIGEST_BYTES, "the digests come first...");
-_Static_assert(VERSION_AT == WB_RECORD_DIGEST_BYTES, "...and the version directly after them");
+_Static_assert(FORMAT_AT == WB_RECORD_DIGEST_BYTES, "...and the format directly after them");
 _Static_assert(MD5_AT + WB_MD5_BYTES == SHA1_AT, "the MD5 is followed by the SHA-1");
-_Static_assert(KIND_AT == VERSION_AT + 1 && STATUS_AT == KIND_AT + 1 && FLAGS_AT == STATUS_AT + 2, "without gaps");
+_Static_assert(KIND_AT == FORMAT_AT + 1 && STATUS_AT == KIND_AT + 1 && FLAGS_AT == STATUS_AT + 2, "without gaps");
 _Static_assert(TIME_AT == FLAGS_AT + 4 && LIFETIME_AT == TIME_AT + 8, "three bytes of zero follow the flags");
 _Static_assert(LIFETIME_AT + 4 == FIXED_BYTES, "the lifetime ends the fixed part");
 _Static_assert(FLAGS_KNOWN == (FLAG_TRUNCATED | FLAG_PAYLOAD_SHA1 | FLAG_KEY_IN_URL | FLAG_DIGESTED), "all flags");
@@ -72,7 +73,7 @@ static bool find_key(struct wb_slice url, struct wb_slice key, size_t *at_out)
 static void put_fixed(const struct wb_page *page, uint8_t flags, char *to)
 {
     memset(to, 0, FIXED_BYTES);
-    to[VERSION_AT] = RECORD_VERSION;
+    to[FORMAT_AT] = RECORD_FORMAT;
     to[KIND_AT] = (char)page->kind;
     wb_put16(to + STATUS_AT, page->status);
     to[FLAGS_AT] = (char)flags;
@@ -138,22 +139,12 @@ static void get_fixed(const char *digests, const char *rest, struct wb_page *pag
     memcpy(page_out->sha1, digests + SHA1_AT, WB_SHA1_BYTES);
 }
 
-int wb_page_decode(struct wb_slice bytes, struct wb_page *page_out)
-{
-    *page_out = (struct wb_page){0};
-    if (bytes.len < WB_RECORD_DIGEST_BYTES)
-        return wb_fail(WB_E_CORRUPT, "not a page record");
-    struct wb_slice rest = wb_slice(bytes.ptr + WB_RECORD_DIGEST_BYTES, bytes.len - WB_RECORD_DIGEST_BYTES);
-    return wb_page_decode_parts(bytes.ptr, rest, page_out);
-}
-
 static bool fixed_is_known(const char *rest)
 {
     uint8_t kind = (uint8_t)rest[KIND_AT - WB_RECORD_DIGEST_BYTES],
             flags = (uint8_t)rest[FLAGS_AT - WB_RECORD_DIGEST_BYTES];
 
-    return rest[VERSION_AT - WB_RECORD_DIGEST_BYTES] == RECORD_VERSION && (flags & ~FLAGS_KNOWN) == 0 &&
-           (kind == WB_PAGE_RESPONSE || kind == WB_PAGE_RESOURCE);
+    return (flags & ~FLAGS_KNOWN) == 0 && (kind == WB_PAGE_RESPONSE || kind == WB_PAGE_RESOURCE);
 }
 
 /* Reads everything before the body. Returns the length that the body should have in *body_len_out. */
@@ -163,6 +154,9 @@ static int decode_head(const char *digests, struct wb_fields *c, struct wb_page 
 
     *page_out = (struct wb_page){0};
     *body_len_out = 0;
+    uint8_t format = c->ok ? (uint8_t)fixed.ptr[FORMAT_AT - WB_RECORD_DIGEST_BYTES] : RECORD_FORMAT;
+    if (format != RECORD_FORMAT)
+        return wb_fail_format("the page record", format, RECORD_FORMAT);
     if (!c->ok || !fixed_is_known(fixed.ptr))
         return wb_fail(WB_E_CORRUPT, "not a page record");
     uint8_t flags = (uint8_t)fixed.ptr[FLAGS_AT - WB_RECORD_DIGEST_BYTES];
@@ -196,12 +190,14 @@ static int bad_lengths(void)
     return wb_fail(WB_E_CORRUPT, "the lengths in a page record do not add up");
 }
 
-int wb_page_decode_parts(const char *digests, struct wb_slice rest, struct wb_page *page_out)
+int wb_page_decode(struct wb_slice bytes, struct wb_page *page_out)
 {
-    struct wb_fields c = wb_fields_of(rest);
+    *page_out = (struct wb_page){0};
+    if (bytes.len < WB_RECORD_DIGEST_BYTES)
+        return wb_fail(WB_E_CORRUPT, "not a page record");
+    struct wb_fields c = wb_fields_of(wb_slice(bytes.ptr + WB_RECORD_DIGEST_BYTES, bytes.len - WB_RECORD_DIGEST_BYTES));
     uint64_t body_len;
-    int err = decode_head(digests, &c, page_out, &body_len);
-
+    int err = decode_head(bytes.ptr, &c, page_out, &body_len);
     if (err < 0)
         return err;
     page_out->body = wb_fields_take_slice(&c, body_len);

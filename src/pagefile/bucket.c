@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
@@ -278,10 +279,9 @@ static int check_header(const uint8_t *repo_id, const struct wb_catalog_segment 
     WB_CHECK(row->number > 0);
     if (err < 0)
         return err;
-    if (memcmp(header, "WBBF", 4) == 0 && wb_get16(header + 4) > FILE_FORMAT &&
+    if (memcmp(header, "WBBF", 4) == 0 && wb_get16(header + 4) != FILE_FORMAT &&
         wb_get64(header + HEADER_CHECK_AT) == wb_hash64(header, HEADER_CHECK_AT))
-        return wb_fail(WB_E_NEWER, "%s has format %u, which is newer than this program", file->file.path,
-                       wb_get16(header + 4));
+        return wb_fail_format(file->file.path, wb_get16(header + 4), FILE_FORMAT);
     take_shape(header, file);
     struct wb_bucket_shape shape = {row->number, row->revision, row->range, file->bucket_bytes, row->map_count};
     put_header(expected, repo_id, &shape);

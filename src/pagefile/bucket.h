@@ -233,8 +233,8 @@ int wb_bucket_encode(const struct wb_bucket_file *file, struct wb_slice block, s
 const char *wb_bucket_decode(const struct wb_bucket_file *file, uint64_t number, struct wb_bucket *bucket,
                              int *err_out);
 
-/* Whether the head of an image is intact, and of a format that only a newer program knows. */
-bool wb_bucket_head_is_newer(const char *bytes);
+/* Whether the head of an image is intact and has another format: WB_E_NEWER, which names the bucket; otherwise 0. */
+int wb_bucket_head_format(const struct wb_bucket_file *file, uint64_t number, const char *bytes);
 
 /* The head of an image: whether it is one of this bucket, and its lengths. Returns NULL, or what is wrong. */
 const char *wb_bucket_head_check(const struct wb_bucket_file *file, uint64_t number, const char *bytes,

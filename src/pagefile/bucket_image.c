@@ -19,10 +19,12 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "pagefile/bucket.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 enum {
@@ -133,10 +135,16 @@ int wb_bucket_encode(const struct wb_bucket_file *file, struct wb_slice block, s
 
 /* ---- taking them apart --------------------------------------------------------------------------------------- */
 
-bool wb_bucket_head_is_newer(const char *bytes)
+int wb_bucket_head_format(const struct wb_bucket_file *file, uint64_t number, const char *bytes)
 {
-    return memcmp(bytes, "WBBK", 4) == 0 && wb_get16(bytes + 4) > IMAGE_FORMAT &&
-           wb_get64(bytes + HEAD_CHECK_AT) == wb_hash64(bytes, HEAD_CHECK_AT);
+    char what[WB_ERROR_MESSAGE_MAX];
+
+    WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
+    if (memcmp(bytes, "WBBK", 4) != 0 || wb_get16(bytes + 4) == IMAGE_FORMAT ||
+        wb_get64(bytes + HEAD_CHECK_AT) != wb_hash64(bytes, HEAD_CHECK_AT))
+        return 0;
+    snprintf(what, sizeof what, "%s: bucket %llu", file->file.path, (unsigned long long)number);
+    return wb_fail_format(what, wb_get16(bytes + 4), IMAGE_FORMAT);
 }
 
 const char *wb_bucket_head_check(const struct wb_bucket_file *file, uint64_t number, const char *bytes,
@@ -323,6 +331,9 @@ static int complete(const struct wb_bucket_file *file, uint64_t number, struct w
     int err = 0;
 
     WB_CHECK(bucket->image.cap >= file->bucket_bytes);
+    err = wb_bucket_head_format(file, number, bucket->image.ptr);
+    if (err < 0)
+        return err;
     *wrong_out = wb_bucket_head_check(file, number, bucket->image.ptr, bucket, &image_bytes);
     if (*wrong_out)
         return WB_E_CORRUPT;

@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "pagefile/bucket.h"
 
@@ -37,8 +38,8 @@ bool wb_bucket_kept_is(struct wb_slice extent)
 int wb_bucket_kept_error(struct wb_slice extent)
 {
     WB_CHECK(wb_bucket_kept_is(extent));
-    if (wb_get16(extent.ptr + 4) > KEPT_FORMAT)
-        return wb_fail(WB_E_NEWER, "it has format %u, which is newer than this program", wb_get16(extent.ptr + 4));
+    if (wb_get16(extent.ptr + 4) != KEPT_FORMAT)
+        return wb_fail_format("an extent of damaged bytes", wb_get16(extent.ptr + 4), KEPT_FORMAT);
     return wb_fail(WB_E_CORRUPT,
                    "the page was in bytes that were damaged; what is left of them is here: the %llu bytes from offset "
                    "%llu of an earlier state of the file",
@@ -70,9 +71,8 @@ int wb_bucket_read_bytes(const struct wb_bucket_file *file, uint64_t number, str
     WB_CHECK(number < file->count);
     wb_buf_clear(bytes_out);
     int err = read_as_is(file, wb_bucket_at(file, number), file->bucket_bytes, bytes_out);
-    if (err == 0 && wb_bucket_head_is_newer(bytes_out->ptr))
-        err = wb_fail(WB_E_NEWER, "%s: bucket %llu has a format that is newer than this program", file->file.path,
-                      (unsigned long long)number);
+    if (err == 0)
+        err = wb_bucket_head_format(file, number, bytes_out->ptr);
     if (err == 0)
         err = wb_node_file_size(&file->file, &size);
     if (err < 0 || wb_bucket_head_check(file, number, bytes_out->ptr, &head, &image_bytes) ||

@@ -19,6 +19,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "pagefile/bucket.h"
@@ -54,9 +55,11 @@ static int read_header(const struct wb_bucket_file *file, struct doubles_header 
     int err = wb_node_file_read_at(&file->doubles, 0, bytes, sizeof bytes, &got);
     if (err < 0)
         return err;
-    if (got < sizeof bytes || memcmp(bytes, "WBDW", 4) != 0 || wb_get16(bytes + 4) != DOUBLES_FORMAT ||
-        wb_get64(bytes + 8) != file->key || wb_get64(bytes + DOUBLES_CHECK_AT) != wb_hash64(bytes, DOUBLES_CHECK_AT) ||
-        wb_get64(bytes + 32) > file->count)
+    bool intact = got == sizeof bytes && memcmp(bytes, "WBDW", 4) == 0 &&
+                  wb_get64(bytes + DOUBLES_CHECK_AT) == wb_hash64(bytes, DOUBLES_CHECK_AT);
+    if (intact && wb_get16(bytes + 4) != DOUBLES_FORMAT)
+        return wb_fail_format(file->doubles.path, wb_get16(bytes + 4), DOUBLES_FORMAT);
+    if (!intact || wb_get64(bytes + 8) != file->key || wb_get64(bytes + 32) > file->count)
         return damaged(file, "is damaged: its header");
     *header_out =
         (struct doubles_header){wb_get64(bytes + 16), wb_get64(bytes + 24), wb_get64(bytes + 32), wb_get64(bytes + 40)};

@@ -141,8 +141,8 @@ static int target_of(struct wb_pagefile_edit *edit, struct wb_pageid id, struct 
     if (number >= edit->row_count)
         return wb_fail(WB_E_LIMIT, "too many new files in one commit");
     edit->summary->next_segment++;
-    edit->rows[number] = (struct wb_catalog_segment){
-        .number = number, .node = bin.node, .range = bin.range, .sealed = true, .block_format = WB_BLOCK_FORMAT};
+    edit->rows[number] =
+        (struct wb_catalog_segment){.number = number, .node = bin.node, .range = bin.range, .sealed = true};
     err = wb_vec_push(&hash->targets, (struct wb_hash_target){.number = number, .stamp = 1});
     if (err == 0)
         *target_out = &hash->targets.items[hash->targets.count - 1];

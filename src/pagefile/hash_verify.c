@@ -164,7 +164,7 @@ static int check_record(struct bucket_check *f, const struct wb_bucket_version *
         known = true;
         if (version->body_bytes != page.body.len || version->status != page.status ||
             f->view.site != wb_hash64(site.ptr, site.len) ||
-            (version->content && version->content != wb_history_content(&page, f->check->content_seed)))
+            version->content != wb_history_content(&page, f->check->content_seed))
             return wb_fail(WB_E_CORRUPT, "the catalog and the record of %.*s contradict each other",
                            WB_SLICE_ARG(page.url));
     }
@@ -179,7 +179,7 @@ static int check_copy(struct bucket_check *f, const struct wb_bucket_page *page)
 {
     const struct wb_catalog_entry *copy = &page->entry;
     struct wb_catalog_entry entry;
-    int err = wb_catalog_entry_get(&f->txn, WB_CATALOG_PAGES, page->id, &entry);
+    int err = wb_catalog_entry_get(&f->txn, page->id, &entry);
 
     if (err == WB_E_NOTFOUND)
         return wb_fail(WB_E_CORRUPT, "it has the entry of a page that the catalog does not know");

@@ -11,7 +11,7 @@
  * A range is *divided* when its segments have reached a size together, or when there is a segment of a narrower range
  * inside it. New pages go to the narrowest range that is not divided. Nothing but the rows of segments says which
  * ranges there are, so there is nothing that a crash could leave behind. Segments of a divided range stay as they are
- * until compact() splits them (split.h).
+ * until compact() divides them (docs/design/0053-one-mover.md).
  *
  * Pages are gathered in memory and sorted by range, so that each range gets a block of useful size. A group that is too
  * small for that, such as that of a crawler that commits every few pages, stops at wider ranges.

@@ -6,7 +6,7 @@
  * families of files:
  *
  *   segments   append-only, pages in compressed blocks             log, hashed-log     segment_kind.c
- *   buckets    in the order of page ids, changed in place          hash                bucket_kind.c
+ *   buckets    in the order of page ids, changed in place          hash                hash_store.c
  *
  * What the catalog knows about a file is its row in table segments. Which versions a page has is not decided here: a
  * commit (store/repo_commit.c) tells what is to be stored, and which places are needed any more.

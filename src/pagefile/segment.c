@@ -20,6 +20,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "base/kept.h"
 #include "base/mem.h"
@@ -232,9 +233,9 @@ int wb_segment_open(struct wb_node *node, const uint8_t *repo_id, const struct w
     err = wb_node_file_read_exact(&segment_out->file, 0, found, sizeof found);
     if (err == 0) {
         put_header(expected, repo_id, row->number, row->revision);
-        if (wb_get16(found + 4) > SEGMENT_FORMAT &&
+        if (memcmp(found, "WBSG", 4) == 0 && wb_get16(found + 4) != SEGMENT_FORMAT &&
             wb_get64(found + HEADER_CHECK_AT) == wb_hash64(found, HEADER_CHECK_AT))
-            err = wb_fail(WB_E_NEWER, "%s was made by a newer version of this program", segment_out->file.path);
+            err = wb_fail_format(segment_out->file.path, wb_get16(found + 4), SEGMENT_FORMAT);
         else if (memcmp(found, expected, sizeof found) != 0)
             err = wb_fail(WB_E_CORRUPT, "%s: the header is damaged, or of another repository", segment_out->file.path);
     }
@@ -569,9 +570,9 @@ int wb_segment_read_record(const struct wb_segment *segment, struct wb_segment_r
     if (err < 0)
         return err;
     err = read_record(segment, source, place, at, id, record_out);
-    if (err == WB_E_CORRUPT) {
+    if (err == WB_E_CORRUPT || err == WB_E_NEWER) {
         snprintf(why, sizeof why, "%s", wb_error_message());
-        return wb_fail(WB_E_CORRUPT, "%s at %llu: %s", segment->file.path, (unsigned long long)at, why);
+        return wb_fail(err, "%s at %llu: %s", segment->file.path, (unsigned long long)at, why);
     }
     return err;
 }

@@ -259,7 +259,7 @@ static int answer_each(struct live_judging *j)
     int err = 0;
 
     while (j->next < j->count && err == 0) {
-        err = wb_catalog_entry_get(j->judge.txn, WB_CATALOG_PAGES, j->questions[j->next].id, &entry);
+        err = wb_catalog_entry_get(j->judge.txn, j->questions[j->next].id, &entry);
         bool found = err == 0;
         err = err == WB_E_NOTFOUND ? 0 : err;
         if (err == 0)
@@ -280,7 +280,7 @@ static int judge(struct live_judging *j)
     j->live->epoch = summary.epoch;
     if (j->count < summary.pages / WALK_WORTH)
         return answer_each(j);
-    err = wb_catalog_entry_each(j->judge.txn, WB_CATALOG_PAGES, answer_entry, j);
+    err = wb_catalog_entry_each(j->judge.txn, answer_entry, j);
     while (j->next < j->count && err == 0) /* pages after the last entry */
         err = answer(j, NULL);
     return err < 0 ? err : 0;

@@ -164,7 +164,6 @@ static int register_segment(struct wb_pagefile *files, uint32_t number, const st
         .range = bin->range,
         .bytes = WB_SEGMENT_HEADER_BYTES,
         .logical_end = WB_SEGMENT_HEADER_BYTES,
-        .block_format = WB_BLOCK_FORMAT,
     };
     struct wb_catalog_summary summary;
     struct wb_catalog_txn txn;

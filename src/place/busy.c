@@ -14,8 +14,8 @@
  * them are in one slot, and the first get of another second removes them. Seconds are counted from the start of the
  * machine, and repeat after 24 days.
  *
- * Whoever counts asks the kernel for any lock in the range of a kind, and again for what lies below and above it. It
- * asks with a file of its own, because the kernel does not report the locks of the file with which it is asked.
+ * To count, we ask the kernel for any lock in the range of a kind, and again for what lies below and above it. We ask
+ * with another open file, because the kernel does not report the locks of the file with which it is asked.
  */
 #include "place/busy.h"
 #include "base/check.h"
@@ -178,7 +178,7 @@ static bool concerns(const struct flock *lock, uint32_t node)
     uint32_t mask = (1u << NODE_BITS) - 1;
     uint64_t first = (uint64_t)lock->l_start, last = first + (uint64_t)lock->l_len - 1;
 
-    if (lock->l_len <= 0 || first >> NODE_BITS != last >> NODE_BITS) /* it is no mark */
+    if (lock->l_len <= 0 || first >> NODE_BITS != last >> NODE_BITS) /* not a mark */
         return false;
     return (first & mask) <= node && node <= (last & mask);
 }

@@ -23,7 +23,7 @@ enum { NODE_MAGIC = 0x57424e44 };
 
 struct wb_node {
     uint32_t magic;
-    _Atomic uint32_t holders; /* whoever has opened it, and its open files */
+    _Atomic uint32_t holders; /* those who have opened it, and its open files */
     char *dir;
     char *identity_path, *pages; /* DIR/webbase.node, DIR/pages */
     bool has_identity;

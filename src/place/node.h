@@ -1,7 +1,7 @@
 /*
- * node.h - nodes: the directories in which pages are kept. A node stores bytes in files and knows
- * nothing about pages. A machine of its own is never a node: many machines share a repository by whole shards, each
- * with nodes of its own (docs/design/0039-node-messages.md).
+ * node.h - nodes: the directories in which pages are kept. A node stores bytes in files and knows nothing about pages.
+ * A node is never another machine: many machines share a repository by whole shards, each of which has its own nodes
+ * (docs/design/0039-node-messages.md).
  *
  * Files of nodes are reached through struct wb_node_file (node_file.h), which is like struct wb_file. busy.h counts
  * which requests are under way on which node, of all processes.

@@ -18,6 +18,7 @@
 #include "base/checked_text.h"
 #include "base/codec.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/mem.h"
 #include "os/file.h"
 #include "os/path.h"
@@ -56,8 +57,7 @@ static int parse_identity(const char *path, struct wb_slice bytes, struct wb_nod
         !wb_checked_text_take(&text, "format", &value) || !wb_slice_to_u64(value, &format))
         return wb_fail(WB_E_CORRUPT, "%s is damaged", path);
     if (format > WB_NODE_FORMAT && format < FORMAT_MAX)
-        return wb_fail(WB_E_NEWER, "%s: the node has format %llu, this program knows formats up to %d", path,
-                       (unsigned long long)format, WB_NODE_FORMAT);
+        return wb_fail_format(path, format, WB_NODE_FORMAT);
     if (format != WB_NODE_FORMAT || !wb_checked_text_take(&text, "repository", &value) ||
         !wb_hex_decode(value, out->repository, WB_NODE_ID_BYTES) || !wb_checked_text_take(&text, "number", &value) ||
         !wb_slice_to_u64(value, &number) || number == 0 || number > UINT32_MAX ||

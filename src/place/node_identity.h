@@ -2,8 +2,8 @@
  * node_identity.h - the file webbase.node, which makes a directory a node and says of which repository.
  *
  * A disk that is not mounted leaves an empty directory behind, and a disk can be mounted in the place of another. So
- * nothing is read from or written to a directory before its identity was checked. For whoever adds, removes or opens
- * nodes on this machine. docs/formats/node.md is the reference of the file.
+ * nothing is read from or written to a directory before its identity was checked. docs/formats/node.md is the reference
+ * of the file.
  */
 #ifndef WB_PLACE_NODE_IDENTITY_H
 #define WB_PLACE_NODE_IDENTITY_H
@@ -37,7 +37,7 @@ int wb_node_dir_is_empty(const char *dir, bool *empty_out);
 /*
  * Checks that the directory is this node. WB_E_DOWN, with a message that names the directory and says what is wrong:
  * it is missing or empty (is the disk mounted?), a file, the node of another repository, another node of this one, or
- * webbase.node is damaged or cannot be read. WB_E_NEWER: a later version of this program has made it.
+ * webbase.node is damaged or cannot be read. WB_E_NEWER: webbase.node has another format.
  */
 int wb_node_check(const char *dir, const struct wb_node_identity *expected);
 

@@ -65,7 +65,7 @@ uint32_t wb_nodes_number(const struct wb_nodes *nodes, size_t i);
  */
 int wb_nodes_find(struct wb_nodes *nodes, uint32_t number, struct wb_node **node_out);
 
-/* The same without asking the node anything; NULL if there is none. Whoever opens its files learns if it is down. */
+/* The same without asking the node anything; NULL if there is none. Opening one of its files shows if it is down. */
 struct wb_node *wb_nodes_reach(struct wb_nodes *nodes, uint32_t number);
 
 /* wb_nodes_find() for making, changing or deleting files. WB_E_DOWN also if it is read-only. */
@@ -80,10 +80,7 @@ struct wb_node_identity wb_nodes_identity(const uint8_t *repository, const struc
 /* The directory of a node, as a process opens it; allocated (wb_free), NULL when out of memory. */
 char *wb_nodes_path(const char *repository_dir, const struct wb_catalog_node *row);
 
-/*
- * The directory of a node that is not down, for whoever makes it a node no more. Files in it are reached through
- * node_file.h only.
- */
+/* The directory of a node that is not down, for a caller that is removing the node. Its files need node_file.h. */
 int wb_nodes_dir(struct wb_nodes *nodes, uint32_t number, const char **dir_out);
 
 /* Whether all of them can be written, as far as was known a moment ago. Costs nothing then. */

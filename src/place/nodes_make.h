@@ -44,8 +44,8 @@ struct wb_nodes_made WB_VEC_OF(struct wb_node_made);
 
 /*
  * Writes the rows of the nodes, and makes nothing. made_out must be released (wb_vec_release), also after an error.
- * Only when the rows are on disk may the directories be made: whoever repeats an interrupted creation finds them by the
- * rows (wb_nodes_sweep()).
+ * The directories may be made only when the rows are on disk: if the creation is interrupted and repeated, the rows say
+ * which directories it has made (wb_nodes_sweep()).
  */
 int wb_nodes_plan(const char *repo_dir, const struct wb_store_options *options, struct wb_catalog_txn *txn,
                   struct wb_nodes_made *made_out);

@@ -23,7 +23,7 @@ struct wb_parts WB_VEC_OF(struct wb_part);
 /* Finds the part that has a page, in a list that may be old. Returns 0 if the list has none. */
 uint32_t wb_parts_find(const struct wb_parts *parts, uint32_t origin, struct wb_pageid id);
 
-/* Lists the parts anew. */
+/* Replaces the list by the parts that there are now. */
 int wb_parts_read(struct wb_catalog_txn *txn, struct wb_parts *parts);
 
 /* The row of the segment that has this place. WB_E_CORRUPT if there is none. */

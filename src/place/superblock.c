@@ -3,7 +3,7 @@
  * across it understands what it is:
  *
  *   webbase repository
- *   format 5
+ *   format 1
  *   design Incr[hash,log]
  *   id 0123456789abcdef0123456789abcdef
  *   created 2026-01-02T03:04:05.678Z
@@ -12,9 +12,7 @@
  * Valid if and only if it has exactly these lines in this order, and `check` is the XXH3 (64
  * bits, hexadecimal) of everything before its line. A higher format number is believed
  * without looking at the checksum, because the rest of the file may be different in that
- * format. Format 2 has the lines `organisation log` and `update incremental` instead of the design, and
- * differs in rows of the catalog; a writer makes it format 5 (repo_recover.c). The others are refused: format 1 had
- * another catalog, an LMDB file; formats 3 and 4 had hashes of contents that did not tell what was cut short.
+ * format.
  */
 #include "place/superblock.h"
 #include "base/check.h"
@@ -22,31 +20,14 @@
 #include "base/codec.h"
 #include "base/date.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/mem.h"
 #include "os/path.h"
 
 enum {
     SUPERBLOCK_BYTES_MAX = 4096,
-    FORMAT_LMDB = 1,
-    FORMAT_FIRST = 2,     /* the oldest one that is read; it has no hashes of contents */
-    FORMAT_DESIGN = 4,    /* the first one that names the design */
     FORMAT_MAX = 1000000, /* a larger number is not a format */
 };
-
-_Static_assert((int)FORMAT_FIRST < (int)WB_SUPERBLOCK_FORMAT && (int)WB_SUPERBLOCK_FORMAT < (int)FORMAT_MAX, "formats");
-
-/* The lines that say how pages are stored. Older formats knew only the default. */
-static bool take_design(struct wb_slice *text, uint64_t format, struct wb_design *design_out)
-{
-    struct wb_slice organisation, update, design;
-
-    WB_CHECK(text->ptr != NULL);
-    *design_out = (struct wb_design){0};
-    if (format >= FORMAT_DESIGN)
-        return wb_checked_text_take(text, "design", &design) && wb_design_parse(design, design_out) == 0;
-    return wb_checked_text_take(text, "organisation", &organisation) && wb_checked_text_take(text, "update", &update) &&
-           wb_slice_equal(organisation, WB_SLICE_LIT("log")) && wb_slice_equal(update, WB_SLICE_LIT("incremental"));
-}
 
 static int parse(const char *path, struct wb_slice bytes, struct wb_superblock *out)
 {
@@ -58,23 +39,16 @@ static int parse(const char *path, struct wb_slice bytes, struct wb_superblock *
         !wb_checked_text_take(&text, "format", &value) || !wb_slice_to_u64(value, &format))
         return wb_fail(WB_E_CORRUPT, "%s is damaged", path);
     if (format > WB_SUPERBLOCK_FORMAT && format < FORMAT_MAX)
-        return wb_fail(WB_E_NEWER, "%s: the repository has format %llu, this program knows formats up to %d", path,
-                       (unsigned long long)format, WB_SUPERBLOCK_FORMAT);
-    out->format = (uint32_t)format;
-    if (format < FORMAT_LMDB || !take_design(&text, format, &out->design) ||
-        !wb_checked_text_take(&text, "id", &value) || !wb_hex_decode(value, out->id, sizeof out->id) ||
-        !wb_checked_text_take(&text, "created", &value) || !wb_date_parse(value, &out->created_ms))
+        return wb_fail_format(path, format, WB_SUPERBLOCK_FORMAT);
+    if (format != WB_SUPERBLOCK_FORMAT || !wb_checked_text_take(&text, "design", &value) ||
+        wb_design_parse(value, &out->design) != 0 || !wb_checked_text_take(&text, "id", &value) ||
+        !wb_hex_decode(value, out->id, sizeof out->id) || !wb_checked_text_take(&text, "created", &value) ||
+        !wb_date_parse(value, &out->created_ms))
         return wb_fail(WB_E_CORRUPT, "%s is damaged", path);
     WB_CHECK(text.ptr > bytes.ptr);
     WB_CHECK(text.ptr <= bytes.ptr + bytes.len);
     if (!wb_checked_text_open(bytes, &lines) || text.ptr != lines.ptr + lines.len)
         return wb_fail(WB_E_CORRUPT, "%s is damaged: it does not match its checksum", path);
-    if (format != FORMAT_FIRST && format != WB_SUPERBLOCK_FORMAT)
-        return wb_fail(
-            WB_E_INVALID,
-            "%s: the repository has format %llu, which this version does not read: export its pages with the "
-            "version that made it (webbase export --warc FILE) and import FILE into a new repository",
-            path, (unsigned long long)format);
     return 0;
 }
 
@@ -126,8 +100,6 @@ int wb_superblock_read(const char *dir, struct wb_superblock *superblock_out)
 
 int wb_superblock_write(const char *dir, const struct wb_superblock *superblock)
 {
-    WB_CHECK(superblock->format == WB_SUPERBLOCK_FORMAT);
-
     struct wb_buf text = WB_BUF_INIT;
     char id[2 * WB_SUPERBLOCK_ID_BYTES + 1], created[WB_DATE_TEXT_MAX], design[WB_DESIGN_TEXT_MAX];
     char *path = wb_path_join(dir, WB_SUPERBLOCK_NAME);
@@ -138,7 +110,7 @@ int wb_superblock_write(const char *dir, const struct wb_superblock *superblock)
     wb_hex_encode(superblock->id, sizeof superblock->id, id);
     wb_date_format(superblock->created_ms, created);
     wb_design_format(&superblock->design, design);
-    err = wb_buf_printf(&text, "webbase repository\nformat %u\ndesign %s\nid %s\ncreated %s\n", superblock->format,
+    err = wb_buf_printf(&text, "webbase repository\nformat %d\ndesign %s\nid %s\ncreated %s\n", WB_SUPERBLOCK_FORMAT,
                         design, id, created);
     if (err == 0)
         err = wb_checked_text_end(&text);

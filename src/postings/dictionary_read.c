@@ -7,6 +7,7 @@
 #include "postings/dictionary.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/mem.h"
 
 static int damaged(const struct wb_postings *set)
@@ -28,7 +29,10 @@ int wb_dictionary_check(struct wb_postings *set)
     set->pages = wb_get64(foot + 16);
     set->top_at = wb_get64(foot + 24);
     uint64_t room = blob->bytes - DICTIONARY_FOOT_BYTES;
-    if (memcmp(foot, DICTIONARY_FOOT_MAGIC, 8) != 0 || set->top_at > room || set->pages > (room - set->top_at) / 12)
+    unsigned format = wb_mark_format(foot, DICTIONARY_FOOT_MAGIC);
+    if (format > 1)
+        return wb_fail_format(blob->path, format, 1);
+    if (format != 1 || set->top_at > room || set->pages > (room - set->top_at) / 12)
         return damaged(set);
     if (wb_get64(foot + 32) != set->lists.bytes || wb_get64(foot + 40) != set->positions.bytes)
         return wb_fail(WB_E_CORRUPT, "%s does not belong to its lists: their sizes differ", blob->path);

@@ -17,7 +17,7 @@
 
 enum { IMPACTS_PAIRS = 8, IMPACTS_BYTES = 2 * IMPACTS_PAIRS };
 
-/* The code of the least weight that is at least this one. */
+/* A test seam: wb_weight_code4() is compared with it. The code of the least weight that is at least this one. */
 static inline uint8_t wb_weight_code(uint32_t weight)
 {
     if (weight <= 32)

@@ -343,13 +343,6 @@ int wb_postings_add_range(struct wb_postings_writer *writer, const struct wb_pos
     return note(writer, err);
 }
 
-int wb_postings_add_block(struct wb_postings_writer *writer, const struct wb_posting_block *block)
-{
-    size_t gap_at = 0;
-
-    return wb_postings_add_range(writer, block, 0, block->count, &gap_at);
-}
-
 int wb_postings_add_list(struct wb_postings_writer *writer, struct wb_postlist *list, const uint32_t *docids)
 {
     struct wb_slice rest, packs;

@@ -196,16 +196,11 @@ static inline uint32_t wb_postlist_next(struct wb_postlist *list)
 /* Moves to the first posting whose docid is at least this one, forwards or backwards, and returns its docid. */
 uint32_t wb_postlist_seek(struct wb_postlist *list, uint32_t docid);
 
-/* The same, if it is known that the posting is not before the current one. */
-static inline uint32_t wb_postlist_advance(struct wb_postlist *list, uint32_t docid)
-{
-    return list->docid >= docid ? list->docid : wb_postlist_seek(list, docid);
-}
-
 /* ---- the current posting; not at the end */
 
-/* The weighted frequency: wb_posting_weight() of the frequencies. */
+/* A test seam. The weighted frequency: wb_posting_weight() of the frequencies. */
 uint32_t wb_postlist_weight(struct wb_postlist *list);
+
 uint32_t wb_postlist_score(struct wb_postlist *list, const struct wb_scorer *scorer);
 int wb_postlist_frequencies(struct wb_postlist *list, uint32_t frequency_out[WB_FIELDS]);
 
@@ -230,7 +225,7 @@ int wb_postlist_positions_in(struct wb_postlist *list, const uint32_t count[WB_S
 
 /* ---- bounds: these neither move the postlist nor decode blocks */
 
-/* No posting of the list scores more than this. */
+/* A test seam. No posting of the list scores more than this. */
 uint32_t wb_postlist_bound(struct wb_postlist *list, const struct wb_scorer *scorer);
 
 /* No posting whose docid is at least first and at most last scores more than this; 0 if there can be none. */
@@ -311,9 +306,6 @@ struct wb_posting {
     size_t gap_count;
 };
 
-/* Turns positions, grouped by space and ascending in each, into gaps, in place. */
-void wb_positions_to_gaps(const uint32_t frequency[WB_FIELDS], uint32_t *positions);
-
 /* Posting i of a block. It borrows from the block. WB_E_CORRUPT (without a name) if the block was not well formed. */
 int wb_posting_block_get(const struct wb_posting_block *block, uint32_t i, struct wb_posting *posting_out);
 
@@ -322,7 +314,7 @@ int wb_posting_block_get(const struct wb_posting_block *block, uint32_t i, struc
 /*
  * Makes lists in memory, for terms in ascending order:
  *
- *   wb_postings_begin() -> wb_postings_add(), wb_postings_add_block() ... -> wb_postings_end()
+ *   wb_postings_begin() -> wb_postings_add(), wb_postings_add_range() ... -> wb_postings_end()
  *
  * After an error, every further call returns that first error.
  */
@@ -338,9 +330,6 @@ int wb_postings_begin(struct wb_postings_writer *writer, struct wb_slice key, bo
 /* Docids must be strictly ascending and below docs, and some frequency must not be 0: WB_E_INVALID otherwise. */
 int wb_postings_add(struct wb_postings_writer *writer, const struct wb_posting *posting);
 
-/* The same for many postings: a block that was read, and perhaps filtered and given other docids. */
-int wb_postings_add_block(struct wb_postings_writer *writer, const struct wb_posting_block *block);
-
 /*
  * Adds all of a list of at most WB_BLOCK_POSTINGS, with these docids instead of its own. Nothing else may be added to
  * the term. Frequencies and positions are copied without looking at them.
@@ -348,7 +337,8 @@ int wb_postings_add_block(struct wb_postings_writer *writer, const struct wb_pos
 int wb_postings_add_list(struct wb_postings_writer *writer, struct wb_postlist *list, const uint32_t *docids);
 
 /*
- * Adds the postings from number `from` to the one before `to` of a block. *gap_at is how many gaps of the block belong
+ * The same for many postings: those from number `from` to the one before `to` of a block that was read, and perhaps
+ * filtered and given other docids. *gap_at is how many gaps of the block belong
  * to postings before `from`; it becomes the number of those before `to`.
  */
 int wb_postings_add_range(struct wb_postings_writer *writer, const struct wb_posting_block *block, uint32_t from,
@@ -365,7 +355,7 @@ struct wb_postings_part {
 
 #define WB_POSTINGS_PART_INIT ((struct wb_postings_part){.terms = 0})
 
-/* How many bytes the lists that were ended so far take, so that a caller can end a range in time. */
+/* A test seam, for benchmarks. How many bytes the lists that were ended so far take. */
 size_t wb_postings_writer_bytes(const struct wb_postings_writer *writer);
 
 /* Moves what was made so far out of the writer, which can go on with further terms. */

@@ -89,16 +89,9 @@ uint32_t wb_postlist_find(const struct wb_postlist *list, uint32_t docid, uint32
 /* The number of the first posting of the block that is not less than this docid; count if there is none. */
 uint32_t wb_postlist_within(const struct wb_postlist *list, uint32_t docid);
 
-/* Make sure that the codes, weights or extra bytes of the block are decoded. */
+/* Make sure that the codes or weights of the block are decoded. */
 int wb_postlist_need_codes(struct wb_postlist *list);
 int wb_postlist_need_weights(struct wb_postlist *list);
-int wb_postlist_need_extra(struct wb_postlist *list);
-
-/*
- * Reads gaps of the current block: `count` of them, from the one on that has `skip` gaps of the block before it. Needs
- * wb_postlist_need_extra().
- */
-int wb_postlist_gaps(struct wb_postlist *list, uint64_t skip, uint64_t count, uint32_t *gaps_out);
 
 /*
  * The bytes of a list of one block behind its docids, and those of its packs if positions are wanted (otherwise empty).

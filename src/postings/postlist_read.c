@@ -9,7 +9,7 @@
 /* ---- frequencies ----------------------------------------------------------------------------------- */
 
 /* Walks through the extra bytes of the block once, to find those of each posting. */
-int wb_postlist_need_extra(struct wb_postlist *list)
+static int need_extra(struct wb_postlist *list)
 {
     struct wb_postlist_own *own = list->own;
     int err = own->have & HAVE_EXTRA ? 0 : wb_postlist_need_codes(list);
@@ -44,7 +44,7 @@ int wb_postlist_frequencies(struct wb_postlist *list, uint32_t frequency_out[WB_
     WB_CHECK(list->at < list->count);
     int err = wb_postlist_need_codes(list);
     if (err == 0 && own->codes[list->at] & 1)
-        err = wb_postlist_need_extra(list);
+        err = need_extra(list);
     if (err < 0)
         return err;
     uint32_t code = own->codes[list->at];
@@ -94,7 +94,7 @@ static int find_packs(struct wb_postlist *list)
 static int find_inlined_packs(struct wb_postlist *list)
 {
     struct wb_postlist_own *own = list->own;
-    int err = wb_postlist_need_extra(list);
+    int err = need_extra(list);
 
     if (err < 0)
         return err;
@@ -224,7 +224,11 @@ static int copy_gaps(struct wb_postlist *list, uint64_t pack, size_t at, size_t 
     return 0;
 }
 
-int wb_postlist_gaps(struct wb_postlist *list, uint64_t skip, uint64_t count, uint32_t *gaps_out)
+/*
+ * Reads gaps of the current block: `count` of them, from the one on that has `skip` gaps of the block before it. Needs
+ * need_extra().
+ */
+static int read_gaps(struct wb_postlist *list, uint64_t skip, uint64_t count, uint32_t *gaps_out)
 {
     struct wb_postlist_own *own = list->own;
     int err = need_positions(list);
@@ -270,7 +274,7 @@ int wb_postlist_positions(struct wb_postlist *list, struct wb_positions *positio
 
     memset(positions_out, 0, sizeof *positions_out);
     WB_CHECK(list->at < list->count);
-    int err = wb_postlist_need_extra(list);
+    int err = need_extra(list);
     if (err == 0)
         err = need_positions(list);
     if (err < 0)
@@ -280,7 +284,7 @@ int wb_postlist_positions(struct wb_postlist *list, struct wb_positions *positio
         return damaged_positions(list);
     err = wb_grow(&own->positions, &own->positions_cap, (size_t)count);
     if (err == 0 && !copy_cached(list, skip, count))
-        err = wb_postlist_gaps(list, skip, count, own->positions);
+        err = read_gaps(list, skip, count, own->positions);
     if (err == 0 && own->codes[list->at] & 1)
         err = wb_postlist_frequencies(list, frequency);
     if (err < 0)
@@ -316,7 +320,7 @@ int wb_postlist_counts(struct wb_postlist *list, uint32_t count_out[WB_SPACES])
 
     memset(count_out, 0, WB_SPACES * sizeof *count_out);
     WB_CHECK(i < list->count);
-    int err = own->have & HAVE_EXTRA ? 0 : wb_postlist_need_extra(list);
+    int err = own->have & HAVE_EXTRA ? 0 : need_extra(list);
     if (err < 0)
         return err;
     const uint8_t *extra = own->extra_at + own->extra_of[i];
@@ -393,24 +397,13 @@ int wb_postlist_positions_in(struct wb_postlist *list, const uint32_t count[WB_S
     const uint32_t *gaps = unpacked(list, skip, n);
     *positions_out = own->positions;
     if (!gaps) {
-        err = wb_postlist_gaps(list, skip, n, own->positions);
+        err = read_gaps(list, skip, n, own->positions);
         if (err < 0)
             return err;
         gaps = own->positions;
     }
     add_up(gaps, n, filler, own->positions);
     return 0;
-}
-
-void wb_positions_to_gaps(const uint32_t frequency[WB_FIELDS], uint32_t *positions)
-{
-    size_t count[WB_SPACES] = {0};
-
-    for (int f = 0; f < WB_FIELDS; f++)
-        count[wb_space_of_field((enum wb_field)f)] += frequency[f];
-    for (int space = 0; space < WB_SPACES; positions += count[space++])
-        for (size_t i = count[space]; i-- > 1;)
-            positions[i] -= positions[i - 1];
 }
 
 /* ---- whole lists and blocks ------------------------------------------------------------------------------------ */
@@ -425,7 +418,7 @@ int wb_postlist_bytes(struct wb_postlist *list, bool positions, struct wb_slice 
     WB_CHECK(own->blocks == 1 || err < 0);
     /* Only inlined lists have their positions in the same place. */
     if (err == 0 && inlined)
-        err = wb_postlist_need_extra(list);
+        err = need_extra(list);
     if (err == 0 && positions)
         err = need_positions(list); /* which checks all of them, because there is one block */
     if (err < 0)
@@ -449,7 +442,7 @@ int wb_postlist_read(struct wb_postlist *list, uint32_t number, struct wb_postin
     if (number != list->block)
         err = wb_postlist_load(list, number);
     if (err == 0)
-        err = wb_postlist_need_extra(list);
+        err = need_extra(list);
     if (err < 0)
         return err;
     list->at = 0;
@@ -462,7 +455,7 @@ int wb_postlist_read(struct wb_postlist *list, uint32_t number, struct wb_postin
         if (err == 0)
             err = wb_grow(&block_out->gaps, &block_out->gap_cap, (size_t)gaps);
         if (err == 0)
-            err = wb_postlist_gaps(list, 0, gaps, block_out->gaps);
+            err = read_gaps(list, 0, gaps, block_out->gaps);
         if (err < 0)
             return err;
         block_out->gap_count = (size_t)gaps;

@@ -123,7 +123,7 @@ int wb_ask_simplify(struct wb_ask *ask, struct wb_arena *arena);
  */
 int wb_ask_print(const struct wb_ask_node *node, struct wb_buf *text_out);
 
-/* Whether two trees are the same, wherever their parts are in the query. */
+/* A test seam. Whether two trees are the same, wherever their parts are in the query. */
 bool wb_ask_equal(const struct wb_ask_node *a, const struct wb_ask_node *b);
 
 /*

@@ -2,6 +2,7 @@
  * ask_names.c - the names of fields, user columns and sort keys. One table says what the language has.
  */
 #include "query/ask_own.h"
+#include "base/check.h"
 #include "base/error.h"
 
 #include <math.h>
@@ -54,6 +55,7 @@ bool wb_ask_is_field(struct wb_slice name)
 
 const char *wb_ask_field_name(enum wb_ask_field field)
 {
+    WB_CHECK(field <= WB_ASK_COLUMN);
     for (size_t i = 0; i < NAMES; i++)
         if (names[i].field == field)
             return names[i].name;

@@ -30,10 +30,6 @@ struct wb_ask_name {
 /* The row of a field in the table of names; NULL if there is none. */
 const struct wb_ask_name *wb_ask_find_name(struct wb_slice name);
 
-/* Whether a and b are leaves that say the same, however often; the hash is the same for such leaves. */
-bool wb_ask_same_leaf(const struct wb_ask_node *a, const struct wb_ask_node *b);
-uint64_t wb_ask_leaf_hash(const struct wb_ask_node *node);
-
 struct wb_ask_parser {
     struct wb_slice typed; /* the query as it came */
     struct wb_slice text;  /* the copy of it that is read */

@@ -81,6 +81,7 @@ bool wb_ask_ends(const struct wb_ask_parser *p, size_t at)
 
 static void skip_blanks(struct wb_ask_parser *p)
 {
+    WB_CHECK(p->at <= p->text.len);
     while (p->at < p->text.len && p->text.ptr[p->at] == ' ')
         p->at++;
 }
@@ -112,6 +113,7 @@ static size_t behind_balanced(const struct wb_ask_parser *p, size_t at)
 {
     size_t open = 0;
 
+    WB_CHECK(p->text.ptr[at] == '(');
     for (; !wb_ask_ends(p, at); at++) {
         open += p->text.ptr[at] == '(';
         if (p->text.ptr[at] == ')' && --open == 0)
@@ -125,6 +127,7 @@ static size_t word_end(const struct wb_ask_parser *p)
 {
     size_t at = p->at;
 
+    WB_CHECK(at < p->text.len);
     while (!wb_ask_ends(p, at) && p->text.ptr[at] != ')') {
         size_t behind = 0;
         if (p->text.ptr[at] == '(' && !(behind = behind_balanced(p, at)))
@@ -234,7 +237,7 @@ static int parse_group(struct wb_ask_parser *p, struct wb_ask_node **node_out)
         return err;
     if (p->at == p->text.len)
         return wb_ask_bad(p, open, "this parenthesis is never closed");
-    WB_CHECK(p->text.ptr[p->at] == ')');
+    WB_CHECK(p->text.ptr[p->at] == ')' && p->depth > 0);
     p->at++;
     p->depth--;
     return 0;
@@ -246,6 +249,8 @@ static int parse_text_field(struct wb_ask_parser *p, const struct wb_ask_name *n
 {
     enum wb_ask_field outer = p->group;
 
+    WB_CHECK(name->field >= WB_ASK_TITLE && name->field <= WB_ASK_ANCHOR);
+    WB_CHECK(outer == WB_ASK_ANY);
     switch (peek(p, 0)) {
     case ' ':
     case ')':
@@ -271,6 +276,7 @@ static int parse_field(struct wb_ask_parser *p, const struct wb_ask_name *name, 
 {
     size_t begin = p->at;
 
+    WB_CHECK(p->text.ptr[begin + spelled.len] == ':');
     if (p->group != WB_ASK_ANY)
         return wb_ask_bad(p, begin, "%.*s: cannot be inside %s:( )", WB_SLICE_ARG(spelled),
                           wb_ask_field_name(p->group));
@@ -290,6 +296,7 @@ static bool at_minus(const struct wb_ask_parser *p)
 
 static int parse_not(struct wb_ask_parser *p, struct wb_ask_node **node_out)
 {
+    WB_CHECK(at_minus(p));
     size_t begin = p->at++;
     struct wb_ask_node *inner = NULL, **items = NULL;
 
@@ -314,6 +321,7 @@ static int parse_operand(struct wb_ask_parser *p, struct wb_ask_node **node_out)
 {
     struct wb_slice spelled;
 
+    WB_CHECK(p->at < p->text.len && p->text.ptr[p->at] != ' ');
     p->before = NULL;
     if (at_minus(p))
         return parse_not(p, node_out);
@@ -352,6 +360,7 @@ static int close_list(struct wb_ask_parser *p, enum wb_ask_kind kind, size_t mar
     struct wb_ask_node **from = p->pending.items + mark;
 
     WB_CHECK(p->pending.count > mark);
+    WB_CHECK(kind == WB_ASK_AND || kind == WB_ASK_OR);
     if (count == 1) {
         *node_out = from[0];
     } else {
@@ -460,6 +469,7 @@ int wb_ask_parse(struct wb_slice text, const struct wb_ask_options *options, str
     if (too_long)
         return wb_ask_bad(&p, WB_ASK_BYTES_MAX, "the query is longer than %d bytes", WB_ASK_BYTES_MAX);
     err = parse_query(&p, &root);
+    WB_CHECK(err < 0 || (p.pending.count == 0 && p.group == WB_ASK_ANY)); /* all groups were closed */
     if (err == 0 && p.at < p.text.len)
         err = wb_ask_bad(&p, p.at, "this parenthesis was never opened");
     if (err == 0)

@@ -41,6 +41,7 @@ static int print_value(const struct wb_ask_node *node, struct wb_buf *out)
 {
     bool quotes = node->text.len && strchr("<>=", node->text.ptr[0]);
 
+    WB_CHECK(node->text.len > 0 && !memchr(node->text.ptr, '"', node->text.len));
     for (size_t i = 0; i < node->text.len; i++)
         quotes = quotes || node->text.ptr[i] == ' ' || node->text.ptr[i] == '(' || node->text.ptr[i] == ')';
     int err = print_field(node, out);
@@ -56,6 +57,7 @@ static int print_number(const struct wb_ask_node *node, struct wb_buf *out)
     char text[64];
     int digits = 15;
 
+    WB_CHECK(node->op < sizeof ops / sizeof *ops);
     do
         snprintf(text, sizeof text, "%.*g", digits, node->number);
     while (strtod(text, NULL) != node->number && ++digits <= 17);
@@ -114,6 +116,7 @@ static int print_range(const struct wb_ask_node *node, struct wb_buf *out)
 
 static int print_leaf(const struct wb_ask_node *node, struct wb_buf *out)
 {
+    WB_CHECK(node->kind >= WB_ASK_WORD);
     switch (node->kind) {
     case WB_ASK_VALUE:
         return print_value(node, out);
@@ -150,6 +153,7 @@ static int print_group(const struct wb_ask_node *node, struct wb_buf *out)
 
 static int print_not(const struct wb_ask_node *node, struct wb_buf *out)
 {
+    WB_CHECK(node->item_count == 1);
     const struct wb_ask_node *item = node->items[0];
     /* A bare word may begin with a -, too. */
     bool bare = item->item_count == 0 && item->count == 1 &&

@@ -28,7 +28,8 @@ static bool is_text(const struct wb_ask_node *node)
     return node->kind == WB_ASK_WORD || node->kind == WB_ASK_PREFIX || node->kind == WB_ASK_PHRASE;
 }
 
-bool wb_ask_same_leaf(const struct wb_ask_node *a, const struct wb_ask_node *b)
+/* Whether a and b are leaves that say the same, however often. */
+static bool same_leaf(const struct wb_ask_node *a, const struct wb_ask_node *b)
 {
     WB_CHECK(is_leaf(a) && is_leaf(b));
     /* Numbers are compared as numbers: -0 is 0. */
@@ -37,8 +38,10 @@ bool wb_ask_same_leaf(const struct wb_ask_node *a, const struct wb_ask_node *b)
            wb_slice_equal(a->column, b->column);
 }
 
-uint64_t wb_ask_leaf_hash(const struct wb_ask_node *node)
+/* The same for leaves that say the same. */
+static uint64_t leaf_hash(const struct wb_ask_node *node)
 {
+    WB_CHECK(is_leaf(node));
     uint64_t hash = wb_hash64(node->text.ptr, node->text.len);
     int64_t facts[] = {(int64_t)node->kind, (int64_t)node->field, node->low, node->high};
 
@@ -51,8 +54,8 @@ static struct wb_ask_node *find_twin(union wb_ask_leaves *leaves, const struct w
 {
     struct wb_ask_leaf *entry = NULL;
 
-    while ((entry = wb_map_next(leaves, wb_ask_leaf_hash(leaf), entry)))
-        if (entry->negated == negated && wb_ask_same_leaf(entry->node, leaf))
+    while ((entry = wb_map_next(leaves, leaf_hash(leaf), entry)))
+        if (entry->negated == negated && same_leaf(entry->node, leaf))
             return entry->node;
     return NULL;
 }
@@ -61,8 +64,9 @@ static struct wb_ask_node *find_twin(union wb_ask_leaves *leaves, const struct w
 static int keep_item(struct wb_ask_node *item, struct wb_ask_node **list, size_t *count, union wb_ask_leaves *leaves)
 {
     bool negated = item->kind == WB_ASK_NOT;
-    struct wb_ask_node *leaf = negated ? item->items[0] : item;
 
+    WB_CHECK(!negated || item->item_count == 1);
+    struct wb_ask_node *leaf = negated ? item->items[0] : item;
     if (is_leaf(leaf)) {
         struct wb_ask_node *twin = find_twin(leaves, leaf, negated);
         if (twin) {
@@ -70,7 +74,7 @@ static int keep_item(struct wb_ask_node *item, struct wb_ask_node **list, size_t
             twin->count += is_text(leaf) && !negated ? leaf->count : 0;
             return 0;
         }
-        struct wb_ask_leaf *entry = wb_map_add(leaves, wb_ask_leaf_hash(leaf));
+        struct wb_ask_leaf *entry = wb_map_add(leaves, leaf_hash(leaf));
         if (!entry)
             return WB_E_NOMEM;
         entry->node = leaf;
@@ -145,7 +149,7 @@ bool wb_ask_equal(const struct wb_ask_node *a, const struct wb_ask_node *b)
     if (a->kind != b->kind || a->item_count != b->item_count)
         return false;
     if (is_leaf(a))
-        return a->count == b->count && wb_ask_same_leaf(a, b);
+        return a->count == b->count && same_leaf(a, b);
     for (size_t i = 0; i < a->item_count; i++)
         if (!wb_ask_equal(a->items[i], b->items[i]))
             return false;

@@ -23,8 +23,9 @@ static char here(const struct wb_ask_parser *p)
 static int quoted_value(struct wb_ask_parser *p, struct wb_slice name, struct wb_slice *value_out)
 {
     size_t quote = p->at;
-    const char *close = memchr(p->text.ptr + quote + 1, '"', p->text.len - quote - 1);
 
+    WB_CHECK(here(p) == '"');
+    const char *close = memchr(p->text.ptr + quote + 1, '"', p->text.len - quote - 1);
     if (!close)
         return wb_ask_bad(p, quote, "this quote is never closed");
     p->at = (size_t)(close - p->text.ptr) + 1;
@@ -107,6 +108,7 @@ static struct wb_slice take_operand(struct wb_ask_parser *p)
 /* Takes a decimal digit into *value; false if the number becomes too large. */
 static bool add_digit(int64_t *value, char digit)
 {
+    WB_CHECK(*value >= 0 && *value <= WB_ASK_NUMBER_MAX);
     *value = *value * 10 + (digit - '0');
     return *value <= WB_ASK_NUMBER_MAX;
 }
@@ -193,6 +195,8 @@ static int parse_whole(struct wb_ask_parser *p, const struct wb_ask_name *name, 
                        struct wb_ask_node **node_out)
 {
     bool size = name->field == WB_ASK_SIZE;
+
+    WB_CHECK(name->field >= WB_ASK_STATUS && name->field <= WB_ASK_VERSIONS);
     enum wb_ask_op op = take_op(p);
     size_t at = p->at;
     struct wb_slice text = take_operand(p);
@@ -221,6 +225,7 @@ static enum wb_ask_op take_date_op(struct wb_ask_parser *p, enum wb_ask_class cl
 static int parse_date(struct wb_ask_parser *p, const struct wb_ask_name *name, size_t begin,
                       struct wb_ask_node **node_out)
 {
+    WB_CHECK(name->field >= WB_ASK_FETCHED && name->field <= WB_ASK_MODIFIED);
     enum wb_ask_op op = take_date_op(p, name->class);
     size_t at = p->at;
     struct wb_slice text = take_operand(p);
@@ -242,6 +247,7 @@ static int parse_number(struct wb_ask_parser *p, enum wb_ask_field field, struct
     size_t at = p->at;
     double number;
 
+    WB_CHECK(field >= WB_ASK_RANK && field <= WB_ASK_COLUMN);
     if (!wb_slice_to_double(take_operand(p), &number))
         return wb_ask_bad(p, at, "%.*s: needs a number here, as in %.*s:>=0.5", WB_SLICE_ARG(name), WB_SLICE_ARG(name));
     int err = wb_ask_add(p, WB_ASK_NUMBER, field, begin, node_out);

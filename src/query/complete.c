@@ -7,8 +7,9 @@
  * Completions come from the generation alone; what other readers ask is not known. They obey takedowns: a title whose
  * page was taken down is not shown, and if any page was, a word only if one that is left has it.
  */
+#include "base/check.h"
 #include "base/error.h"
-#include "query/engine.h"
+#include "query/searcher.h"
 
 enum {
     TYPED_BYTES_MAX = 256, /* of more, nothing is completed */
@@ -84,9 +85,10 @@ static bool is_there(const struct completing *c, struct wb_slice text)
 static int add_text(struct completing *c, enum wb_completion_kind kind, uint32_t docid)
 {
     struct wb_completions_found *found = c->found;
+
+    WB_CHECK(found->count < c->limit && c->limit <= WB_COMPLETIONS_MAX);
     struct wb_slice text = wb_slice_trim(wb_buf_slice(&c->text));
     struct wb_found_completion *item = &found->items[found->count];
-
     if (text.len == 0 || is_there(c, text))
         return 0;
     *item = (struct wb_found_completion){.kind = kind};
@@ -127,6 +129,8 @@ static int finds(struct completing *c, struct wb_slice query)
 {
     struct wb_search_options options = {.query = query, .limit = 1, .no_texts = true, .give_up = c->give_up};
     struct wb_results results;
+
+    WB_CHECK(c->searches > 0 && c->searches <= SEARCHES_MAX); /* each of them takes a while */
     int err = wb_search(c->searcher, &options, &results);
     int found = err < 0 ? err : results.hit_count > 0;
 
@@ -184,9 +188,10 @@ static int each_word(void *context, const struct wb_completion *completion)
 static int complete_last(struct completing *c, const struct wb_completion_text *text)
 {
     struct wb_completion_text last;
+
+    WB_CHECK(text->last <= c->typed.len);
     int err = wb_completion_fold(c->searcher->words, wb_slice(c->typed.ptr + text->last, c->typed.len - text->last),
                                  false, &last);
-
     if (err < 0 || last.start_count != 1 || text->end != c->typed.len)
         return err;
     c->before = wb_slice(c->typed.ptr, text->last);
@@ -200,6 +205,7 @@ int wb_complete(struct wb_searcher *searcher, struct wb_slice typed, size_t limi
     struct wb_completion_text text = {.folded_len = 0};
     bool ended = typed.len && typed.ptr[typed.len - 1] == ' ';
 
+    WB_CHECK(searcher->magic == WB_SEARCHER_MAGIC);
     *found_out = (struct wb_completions_found){.count = 0};
     c.limit = limit < WB_COMPLETIONS_MAX ? limit : WB_COMPLETIONS_MAX;
     c.words_max = (c.limit + 1) / 2;

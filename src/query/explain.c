@@ -1,6 +1,6 @@
 /* explain.c - shows how a query is evaluated: the plan with estimated and real numbers, and the parts of a score. */
 #include "base/check.h"
-#include "query/engine.h"
+#include "query/results.h"
 
 static const char *const leaf_names[] = {
     [WB_LEAF_NOTHING] = "nothing", [WB_LEAF_WORDS] = "lists",   [WB_LEAF_DOCS] = "links",
@@ -18,6 +18,7 @@ static uint64_t count_node(struct wb_qplan *plan, const struct wb_qnode *node)
         struct wb_window window = {next / WB_WINDOW * WB_WINDOW, WB_WINDOW};
         if (next >= plan->searcher->urls)
             break;
+        WB_CHECK(next >= from);
         if (wb_qnode_eval(plan, node, window, &bits))
             count += wb_bits_count(window, &bits);
         from = window.base + window.size;
@@ -25,26 +26,26 @@ static uint64_t count_node(struct wb_qplan *plan, const struct wb_qnode *node)
     return count;
 }
 
-static int print_slots(const struct wb_leaf *leaf, struct wb_buf *out)
+static int print_slots(const struct wb_leaf_words *words, struct wb_buf *out)
 {
     int err = 0;
 
-    for (size_t i = 0; err == 0 && i < leaf->slot_count; i++)
-        err = wb_buf_printf(out, "%s%.*s %llu in %zu", i ? ", " : ": ", WB_SLICE_ARG(leaf->slots[i].text),
-                            (unsigned long long)leaf->slots[i].df, leaf->slots[i].list_count);
+    for (size_t i = 0; err == 0 && i < words->slot_count; i++)
+        err = wb_buf_printf(out, "%s%.*s %llu in %zu", i ? ", " : ": ", WB_SLICE_ARG(words->slots[i].text),
+                            (unsigned long long)words->slots[i].df, words->slots[i].list_count);
     return err;
 }
 
 static int print_leaf(const struct wb_leaf *leaf, struct wb_buf *out)
 {
+    WB_CHECK(leaf->kind < sizeof leaf_names / sizeof *leaf_names);
     int err = leaf->ask ? wb_ask_print(leaf->ask, out) : wb_buf_append_str(out, "everything");
-
     if (err == 0)
         err = wb_buf_printf(out, " (%s", leaf_names[leaf->kind]);
     if (err == 0 && leaf->kind == WB_LEAF_WORDS)
-        err = print_slots(leaf, out);
+        err = print_slots(WB_WORDS_OF(leaf), out);
     if (err == 0 && leaf->verify)
-        err = wb_buf_append_str(out, leaf->phrase ? "; positions" : "; fields");
+        err = wb_buf_append_str(out, WB_WORDS_OF(leaf)->phrase ? "; positions" : "; fields");
     if (err == 0 && leaf->deferred)
         err = wb_buf_append_str(out, " last");
     return err < 0 ? err : wb_buf_append_char(out, ')');
@@ -89,6 +90,7 @@ static int add_slot(struct wb_qplan *plan, struct wb_slot *slot, uint32_t docid,
     uint32_t score = 0, frequency[WB_FIELDS];
     int err = 0;
 
+    WB_CHECK(slot->scorer);
     for (size_t i = 0; err == 0 && i < slot->list_count; i++) {
         struct wb_postlist *list = slot->lists[i];
         if (list->docid != docid && wb_postlist_seek(list, docid) != docid)
@@ -119,9 +121,11 @@ static bool leaf_counts(struct wb_qplan *plan, struct wb_leaf *leaf, uint32_t do
 /* What a leaf without lists adds. */
 static uint32_t constant_of(const struct wb_qplan *plan, const struct wb_leaf *leaf, uint32_t docid)
 {
-    for (size_t i = 0; leaf->doc_scores && i < leaf->doc_count; i++)
-        if (leaf->docs[i] == docid)
-            return leaf->doc_scores[i] >> plan->shift;
+    const struct wb_leaf_docs *docs = leaf->kind == WB_LEAF_DOCS ? WB_DOCS_OF(leaf) : NULL;
+
+    for (size_t i = 0; docs && docs->scores && i < docs->count; i++)
+        if (docs->items[i] == docid)
+            return docs->scores[i] >> plan->shift;
     return leaf->constant;
 }
 
@@ -145,9 +149,12 @@ int wb_explain_hit(struct wb_qplan *plan, uint32_t docid, struct wb_arena *arena
     size_t slots = 1;
     int err = 0;
 
-    for (size_t i = 0; i < plan->leaves.count; i++)
-        slots += plan->leaves.items[i]->slot_count + 1;
-    WB_CHECK(arena == plan->arena);
+    WB_CHECK(arena == plan->arena); /* where the parts are taken from */
+    WB_CHECK(docid < plan->searcher->urls && hit->part_count == 0);
+    for (size_t i = 0; i < plan->leaves.count; i++) {
+        const struct wb_leaf *leaf = plan->leaves.items[i];
+        slots += leaf->kind == WB_LEAF_WORDS ? WB_WORDS_OF(leaf)->slot_count : 1;
+    }
     struct wb_hit_part *parts = wb_qplan_take(plan, slots * sizeof *parts);
     if (!parts)
         return WB_E_NOMEM;
@@ -156,13 +163,17 @@ int wb_explain_hit(struct wb_qplan *plan, uint32_t docid, struct wb_arena *arena
         struct wb_leaf *leaf = plan->leaves.items[i];
         if (!leaf_counts(plan, leaf, docid))
             continue;
-        for (size_t s = 0; err == 0 && s < leaf->slot_count; s++) {
-            parts[hit->part_count].term = leaf->slots[s].text;
-            err = add_slot(plan, &leaf->slots[s], docid, &parts[hit->part_count++]);
-        }
-        if (leaf->kind != WB_LEAF_WORDS)
+        WB_CHECK(hit->part_count < slots);
+        if (leaf->kind != WB_LEAF_WORDS) {
             parts[hit->part_count++] = (struct wb_hit_part){
                 .term = leaf->ask->text, .score = wb_scoring_value(plan, constant_of(plan, leaf, docid))};
+            continue;
+        }
+        const struct wb_leaf_words *words = WB_WORDS_OF(leaf);
+        for (size_t s = 0; err == 0 && s < words->slot_count; s++) {
+            parts[hit->part_count].term = words->slots[s].text;
+            err = add_slot(plan, &words->slots[s], docid, &parts[hit->part_count++]);
+        }
     }
     if (err == 0 && !plan->plain)
         parts[hit->part_count++] = (struct wb_hit_part){

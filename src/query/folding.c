@@ -16,7 +16,8 @@
  */
 #include "base/check.h"
 #include "base/error.h"
-#include "query/engine.h"
+#include "extract/extract.h"
+#include "query/results.h"
 
 enum {
     FOLD_REACH = 40,
@@ -120,6 +121,7 @@ static bool may_have_kin(const struct folding *f, size_t place, uint32_t docid, 
     uint32_t title = kin->title ? kin->title : docid, equal = 0;
     size_t count = place < FOLD_REACH ? place : FOLD_REACH;
 
+    WB_CHECK(place < FOLD_PLACES);
     if (!kin->page)
         return false;
     for (size_t i = 0; i < count; i++)
@@ -132,6 +134,7 @@ static void remember(struct folding *f, size_t place, uint32_t docid, const stru
 {
     size_t i = place % FOLD_REACH;
 
+    WB_CHECK(hit <= f->list->hits.count); /* equal: it is the next hit */
     f->recent[i] = (struct recent){*kin, hit};
     f->near[i] = kin->page ? kin->near : docid;
     f->alternate[i] = kin->page ? kin->alternate : docid;
@@ -150,6 +153,7 @@ static size_t find_hit(const struct folding *f, size_t place, const struct kin *
     *why_out = WB_FOLD_NOT;
     for (size_t i = place > FOLD_REACH ? place - FOLD_REACH : 0; i < place; i++) {
         const struct recent *recent = &f->recent[i % FOLD_REACH];
+        WB_CHECK(recent->hit < f->list->hits.count && places[recent->hit] <= i);
         bool related = are_related(&recent->kin, kin), reached = place - places[recent->hit] <= FOLD_REACH;
         if (!reached || recent->hit >= best ||
             !(related || (places[recent->hit] == i && is_titled_alike(&recent->kin, kin))))
@@ -163,6 +167,7 @@ static size_t find_hit(const struct folding *f, size_t place, const struct kin *
 /* What people are told: that a result is in another language than the hit is more than that it is alike. */
 static enum wb_fold_why judge(const struct folding *f, size_t hit, const struct kin *kin, enum wb_fold_why why)
 {
+    WB_CHECK(hit < f->list->hits.count);
     size_t place = f->list->hits.items[hit];
     const struct kin *other = &f->recent[place % FOLD_REACH].kin;
 
@@ -198,9 +203,10 @@ int wb_fold(const struct wb_qplan *plan, const struct wb_topk *topk, struct wb_f
                         .need = add_places(options->offset, options->limit)};
     size_t count = topk->items.count;
     struct columns columns = {.pages = 0};
-    int err = open_columns(plan->searcher, &columns);
 
-    WB_CHECK(list->hits.count == 0 && list->members.count == 0);
+    WB_CHECK(topk->sorted);
+    WB_CHECK(list->hits.count == 0 && list->members.count == 0 && list->folded == 0);
+    int err = open_columns(plan->searcher, &columns);
     for (size_t place = 0; err == 0 && place < count; place++)
         err = take_result(&f, &columns, place);
     list->whole = count < topk->max;

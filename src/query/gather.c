@@ -4,7 +4,7 @@
  */
 #include "base/check.h"
 #include "base/error.h"
-#include "query/engine.h"
+#include "query/results.h"
 
 #include <math.h>
 
@@ -53,14 +53,17 @@ static int find_column(struct wb_qplan *plan, struct wb_slice name, struct wb_so
     key->value = column->words ? WB_VALUE_U32 : WB_VALUE_DOUBLE;
     key->values = column->words ? (const void *)column->codes : column->numbers;
     key->codes = column->words ? column->codes : NULL;
+    WB_CHECK(key->values);
     return 0;
 }
 
+/* Where the values are that results are sorted by; the score and the order of URLs need none. */
 static int find_key(struct wb_qplan *plan, struct wb_sortkey *key)
 {
     const struct wb_ask_sort *sort = &plan->options->sort;
     const uint32_t *inlinks = NULL;
 
+    WB_CHECK(plan->options->sort.field <= WB_ASK_COLUMN);
     *key = (struct wb_sortkey){.plan = plan, .field = sort->field, .reverse = sort->reverse};
     if (sort->field == WB_ASK_ANY || sort->field == WB_ASK_URL)
         return 0;
@@ -75,6 +78,7 @@ static int find_key(struct wb_qplan *plan, struct wb_sortkey *key)
                       ? wb_searcher_inlinks(plan->searcher, &inlinks)
                       : wb_index_fact(plan->searcher->index, sort_facts[i].fact, &key->values);
         key->values = inlinks ? inlinks : key->values;
+        WB_CHECK(err < 0 || key->values);
         return err;
     }
     return wb_fail(WB_E_INVALID, "results cannot be sorted by %s", wb_ask_field_name(sort->field));
@@ -121,6 +125,7 @@ static uint64_t value_of(const struct wb_sortkey *key, uint32_t docid, uint32_t 
     case WB_VALUE_SELF:
         break;
     }
+    WB_CHECK(false); /* nothing is sorted by these */
     return 0;
 }
 
@@ -187,8 +192,9 @@ static int open_facet(struct wb_gathering *g, enum wb_facet facet)
     struct wb_gather *gather = g->gather;
     const uint32_t *sites;
     size_t count = facet == WB_FACET_LANG ? 256 : 65536;
-    int err = wb_index_fact(searcher->index, facet_facts[facet], &g->facets[facet]);
 
+    WB_CHECK(!gather->counts[facet]);
+    int err = wb_index_fact(searcher->index, facet_facts[facet], &g->facets[facet]);
     if (err == 0 && facet == WB_FACET_SITE)
         err = find_sites(searcher, &sites, &count);
     if (err == 0 && facet == WB_FACET_TYPE)
@@ -225,8 +231,10 @@ static int start(struct wb_gathering *g)
 {
     struct wb_searcher *searcher = g->plan->searcher;
     const void *near = NULL;
-    int err = g->gather->topk ? find_key(g->plan, &g->key) : 0;
 
+    WB_CHECK(!g->gather->topk || (g->gather->topk->max > 0 && g->gather->topk->items.count == 0));
+    WB_CHECK(g->gather->facets >> WB_FACETS == 0);
+    int err = g->gather->topk ? find_key(g->plan, &g->key) : 0;
     g->scores = g->gather->topk != NULL && g->plan->options->sort.field == WB_ASK_ANY;
     for (int facet = 0; err == 0 && facet < WB_FACETS; facet++)
         if (g->gather->facets >> facet & 1)
@@ -252,6 +260,7 @@ static void drop_duplicates(struct wb_gathering *g, struct wb_window window, str
 {
     uint32_t pages = g->plan->searcher->pages;
 
+    WB_CHECK(g->seen);
     WB_EACH_DOC(window, bits, docid, {
         uint32_t group = docid < pages && g->near[docid] < pages ? g->near[docid] : docid;
         if (group < pages && g->seen[group / 64] >> group % 64 & 1)
@@ -268,6 +277,7 @@ static int add_found(struct wb_gathering *g, uint32_t docid)
 
     if (!g->best)
         return wb_topk_add(g->gather->topk, found);
+    WB_CHECK(g->sites[docid] < g->site_count);
     struct wb_found *best = &g->best[g->sites[docid]];
     if (best->docid == WB_DOCID_NONE || found.key > best->key)
         *best = found;
@@ -279,6 +289,7 @@ static int take_window(struct wb_gathering *g, struct wb_window window)
     struct wb_windowbits bits;
     int err = 0;
 
+    WB_CHECK(window.base % WB_WINDOW == 0); /* add_found() finds the sum of a document so */
     if (!wb_qplan_eval(g->plan, window, &bits))
         return 0;
     wb_qplan_verify(g->plan, window, &bits);
@@ -287,6 +298,7 @@ static int take_window(struct wb_gathering *g, struct wb_window window)
     g->gather->total += wb_bits_count(window, &bits);
     if (g->gather->facets)
         count_facets(g, window, &bits);
+    WB_CHECK((window.base + window.size) / 64 <= g->plan->searcher->bit_words);
     if (g->gather->bits)
         memcpy(g->gather->bits + window.base / 64, bits.word, window.size / 8);
     if (!g->gather->topk && !g->best)
@@ -302,6 +314,7 @@ static int take_best(struct wb_gathering *g)
 {
     int err = 0;
 
+    WB_CHECK(!g->gather->topk || g->gather->topk->items.count == 0); /* nothing but the best of a site gets there */
     g->gather->total = 0;
     for (size_t i = 0; err == 0 && i < g->site_count; i++) {
         if (g->best[i].docid == WB_DOCID_NONE)
@@ -319,11 +332,13 @@ static bool count_is_known(const struct wb_qplan *plan, const struct wb_gather *
     const struct wb_leaf *leaf = plan->root && plan->root->kind == WB_QNODE_LEAF ? plan->root->leaf : NULL;
     bool everything = plan->with_status ? plan->searcher->barred == 0 : plan->searcher->all_shown;
 
-    if (!leaf || !everything || leaf->kind != WB_LEAF_WORDS || leaf->verify || leaf->slot_count != 1 ||
-        leaf->slots[0].list_count != 1 || gather->topk || gather->facets || gather->bits || plan->dup_no ||
-        plan->options->collapse_site)
+    if (!leaf || !everything || leaf->kind != WB_LEAF_WORDS || leaf->verify || gather->topk || gather->facets ||
+        gather->bits || plan->dup_no || plan->options->collapse_site)
         return false;
-    *count_out = leaf->slots[0].df;
+    const struct wb_leaf_words *words = WB_WORDS_OF(leaf);
+    if (words->slot_count != 1 || words->slots[0].list_count != 1)
+        return false;
+    *count_out = words->slots[0].df;
     return true;
 }
 
@@ -333,6 +348,7 @@ int wb_gather_all(struct wb_qplan *plan, struct wb_gather *gather)
     struct wb_window window;
     int err;
 
+    WB_CHECK(gather->total == 0);
     if (count_is_known(plan, gather, &gather->total))
         return 0;
     g = wb_alloc_zero(1, sizeof *g);

@@ -4,7 +4,7 @@
  */
 #include "base/check.h"
 #include "base/error.h"
-#include "query/engine.h"
+#include "query/results.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@ static int find_facts(const struct wb_qplan *plan, uint32_t docid, int64_t *time
     struct wb_index *index = plan->searcher->index;
     const void *times = NULL, *languages = NULL;
 
+    WB_CHECK(docid < plan->searcher->urls);
     *time_ms_out = 0;
     *language_out = "";
     if (docid >= plan->searcher->pages)
@@ -62,6 +63,7 @@ static int add_folded(struct wb_qplan *plan, const struct wb_topk *topk, const s
     size_t count = 0;
     int err = 0;
 
+    WB_CHECK(number < list->hits.count);
     for (size_t i = 0; i < list->members.count; i++)
         count += list->members.items[i].hit == number;
     struct wb_folded *folded = count ? wb_qplan_take(plan, count * sizeof *folded) : NULL;
@@ -70,6 +72,7 @@ static int add_folded(struct wb_qplan *plan, const struct wb_topk *topk, const s
     count = 0;
     for (size_t i = 0; err == 0 && i < list->members.count; i++) {
         const struct wb_foldmember *member = &list->members.items[i];
+        WB_CHECK(member->place < topk->items.count);
         if (member->hit == number)
             err = fill_folded(plan, &topk->items.items[member->place], member->why, results, &folded[count++]);
     }
@@ -78,13 +81,16 @@ static int add_folded(struct wb_qplan *plan, const struct wb_topk *topk, const s
     return err;
 }
 
-int wb_hits_make(struct wb_qplan *plan, const struct wb_topk *topk, const struct wb_foldlist *list,
-                 struct wb_results *results)
+/* Turns what was found into what the caller gets. list: NULL if nothing is folded. */
+static int make_hits(struct wb_qplan *plan, const struct wb_topk *topk, const struct wb_foldlist *list,
+                     struct wb_results *results)
 {
     uint64_t offset = plan->options->offset, limit = plan->options->limit;
     size_t all = list ? list->hits.count : topk->items.count, count = all > offset ? all - (size_t)offset : 0;
     int err = 0;
 
+    WB_CHECK(topk->sorted);
+    WB_CHECK(!list || list->folded + list->hits.count == topk->items.count); /* each result is one or the other */
     results->hit_total = list && list->whole ? all : results->total - (list ? list->folded : 0);
     results->hit_total_exact = list ? list->whole : results->exact;
     count = count < limit ? count : (size_t)limit;
@@ -95,6 +101,7 @@ int wb_hits_make(struct wb_qplan *plan, const struct wb_topk *topk, const struct
         return WB_E_NOMEM;
     for (size_t i = 0; err == 0 && i < count; i++) {
         size_t place = list ? list->hits.items[offset + i] : (size_t)offset + i;
+        WB_CHECK(place < topk->items.count);
         err = fill_hit(plan, &topk->items.items[place], results, &results->hits[i]);
         if (err == 0 && list)
             err = add_folded(plan, topk, list, (size_t)offset + i, results, &results->hits[i]);
@@ -139,6 +146,7 @@ static int make_facet(struct wb_qplan *plan, const struct wb_gather *gather, enu
     size_t values = 0;
     int err = 0;
 
+    WB_CHECK(facet < WB_FACETS && !results->facets[facet]);
     for (size_t i = 0; i < gather->count_sizes[facet]; i++)
         values += counts[i] != 0;
     struct wb_facet_value *list = wb_qplan_take(plan, (values + 1) * sizeof *list);
@@ -164,7 +172,7 @@ static int make_facet(struct wb_qplan *plan, const struct wb_gather *gather, enu
     return err;
 }
 
-int wb_hits_facets(struct wb_qplan *plan, const struct wb_gather *gather, struct wb_results *results)
+static int make_facets(struct wb_qplan *plan, const struct wb_gather *gather, struct wb_results *results)
 {
     int err = 0;
 
@@ -184,8 +192,9 @@ static int run(struct wb_qplan *plan, struct wb_topk *topk, struct wb_results *r
                     !options->collapse_site && plan->typed == WB_DOCID_NONE;
     struct wb_gather gather = {.facets = options->facets};
     uint64_t counted = 0;
-    int err = wb_scoring_prepare(plan);
 
+    WB_CHECK(topk->items.count == 0 && plan->err == 0);
+    int err = wb_scoring_prepare(plan);
     results->exact = false;
     if (err == 0 && by_score && topk->max)
         err = wb_topk_search(plan, topk, &counted, &results->exact);
@@ -201,7 +210,7 @@ static int run(struct wb_qplan *plan, struct wb_topk *topk, struct wb_results *r
     if (err == 0)
         err = wb_qplan_error(plan);
     if (err == 0)
-        err = wb_hits_facets(plan, &gather, results);
+        err = make_facets(plan, &gather, results);
     wb_gather_release(&gather);
     return err;
 }
@@ -265,7 +274,7 @@ static int look(struct wb_searcher *searcher, const struct wb_search_options *op
     }
     *enough_out = list.enough || results->cut;
     if (err == 0 && *enough_out) {
-        err = wb_hits_make(&plan, &topk, fold ? &list : NULL, results);
+        err = make_hits(&plan, &topk, fold ? &list : NULL, results);
         if (err == 0 && !options->no_texts && typed == WB_DOCID_NONE)
             err = wb_hits_suggest(&plan, results);
         if (err == 0 && options->explain)
@@ -284,9 +293,10 @@ int wb_search(struct wb_searcher *searcher, const struct wb_search_options *opti
 {
     struct wb_ask ask = {.bad_at = 0};
     uint32_t typed = WB_DOCID_NONE;
-    uint64_t depth = wb_fold_depth(options, 0);
     bool enough = false;
 
+    WB_CHECK(searcher->magic == WB_SEARCHER_MAGIC);
+    uint64_t depth = wb_fold_depth(options, 0);
     *results = (struct wb_results){.total = 0};
     int err = wb_searcher_refresh(searcher);
     if (err == 0)

@@ -2,11 +2,13 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
-#include "query/engine.h"
+#include "query/results.h"
 
 enum { FEW_RESULTS = 5 }; /* a query with more results is not taken for a misspelt one */
 
 /* ---- keys of the cache ---------------------------------------------------------------------------- */
+
+enum text_kind { TEXT_HIT, TEXT_NAMES, TEXT_SPELLING };
 
 static int put_number(struct wb_buf *key, uint32_t number)
 {
@@ -23,7 +25,19 @@ static int put_text(struct wb_buf *key, struct wb_slice text)
     return err == 0 ? wb_buf_append_slice(key, text) : err;
 }
 
-int wb_hits_key(const struct wb_qplan *plan, enum wb_text_kind kind, struct wb_buf *key)
+/* Takes a text with its length off the rest. */
+static struct wb_slice take_text(struct wb_slice *rest)
+{
+    WB_CHECK(rest->len >= 4);
+    size_t len = wb_get32(rest->ptr);
+    WB_CHECK(len <= rest->len - 4);
+    struct wb_slice text = wb_slice(rest->ptr + 4, len);
+    *rest = wb_slice(rest->ptr + 4 + len, rest->len - 4 - len);
+    return text;
+}
+
+/* Begins the key of a text in the cache of the searcher. */
+static int begin_any_key(const struct wb_qplan *plan, enum text_kind kind, struct wb_buf *key)
 {
     int err = put_number(key, wb_index_info(plan->searcher->index)->generation);
 
@@ -36,6 +50,8 @@ int wb_hits_key(const struct wb_qplan *plan, enum wb_text_kind kind, struct wb_b
 static int join_names(const struct wb_qplan *plan, uint32_t docid, struct wb_buf *names)
 {
     struct wb_slice text = WB_SLICE_EMPTY;
+
+    WB_CHECK(docid < plan->searcher->urls);
     int err = wb_index_url(plan->searcher->index, docid, &text);
 
     if (err == 0)
@@ -54,7 +70,7 @@ int wb_hits_names(const struct wb_qplan *plan, struct wb_arena *arena, uint32_t 
     struct wb_text_cache *cache = plan->searcher->texts;
     struct wb_buf key = WB_BUF_INIT, names = WB_BUF_INIT;
     struct wb_slice text = WB_SLICE_EMPTY;
-    int err = wb_hits_key(plan, WB_TEXT_NAMES, &key);
+    int err = begin_any_key(plan, TEXT_NAMES, &key);
 
     if (err == 0)
         err = put_number(&key, docid);
@@ -70,11 +86,9 @@ int wb_hits_names(const struct wb_qplan *plan, struct wb_arena *arena, uint32_t 
     wb_buf_release(&names);
     if (found < 0 || err < 0)
         return found < 0 ? found : err;
-    size_t len = wb_get32(text.ptr);
-    WB_CHECK(len <= text.len - 4);
-    *url_out = wb_slice(text.ptr + 4, len);
+    *url_out = take_text(&text);
     if (docid < plan->searcher->pages)
-        *title_out = wb_slice(text.ptr + 4 + len, text.len - 4 - len);
+        *title_out = text;
     return 0;
 }
 
@@ -91,10 +105,11 @@ static int find_wanted(const struct wb_qplan *plan, struct wb_wanted_list *list)
         const struct wb_leaf *leaf = plan->leaves.items[i];
         if (!leaf->scored)
             continue;
-        if (leaf->kind == WB_LEAF_BITS && leaf->prefix.len)
-            err = wb_vec_push(list, (struct wb_wanted){.exact = leaf->prefix, .prefix = true});
-        for (size_t s = 0; err == 0 && leaf->kind == WB_LEAF_WORDS && s < leaf->slot_count; s++) {
-            const struct wb_slot *slot = &leaf->slots[s];
+        if (leaf->kind == WB_LEAF_BITS && WB_BITS_OF(leaf)->prefix.len)
+            err = wb_vec_push(list, (struct wb_wanted){.exact = WB_BITS_OF(leaf)->prefix, .prefix = true});
+        const struct wb_leaf_words *words = leaf->kind == WB_LEAF_WORDS ? WB_WORDS_OF(leaf) : NULL;
+        for (size_t s = 0; err == 0 && words && s < words->slot_count; s++) {
+            const struct wb_slot *slot = &words->slots[s];
             err = wb_vec_push(list, (struct wb_wanted){slot->text, slot->stems, slot->stem_count, slot->open});
         }
     }
@@ -117,8 +132,9 @@ struct wb_hit_work {
 static int begin_key(struct wb_hit_work *work)
 {
     struct wb_buf *key = &work->key;
-    int err = wb_hits_key(work->plan, WB_TEXT_HIT, key);
 
+    WB_CHECK(key->len == 0);
+    int err = begin_any_key(work->plan, TEXT_HIT, key);
     for (size_t i = 0; err == 0 && i < work->wanted.count; i++) {
         const struct wb_wanted *wanted = &work->wanted.items[i];
         err = put_text(key, wanted->exact);
@@ -132,6 +148,7 @@ static int begin_key(struct wb_hit_work *work)
 
 static struct wb_slice key_of(struct wb_hit_work *work, uint32_t docid)
 {
+    WB_CHECK(work->key.len >= sizeof docid);
     wb_put32(work->key.ptr + work->key.len - sizeof docid, docid);
     return wb_buf_slice(&work->key);
 }
@@ -155,6 +172,8 @@ static int add_page(struct wb_hit_work *work, uint32_t docid)
     struct wb_searcher *searcher = work->plan->searcher;
     struct wb_slice title = WB_SLICE_EMPTY;
     struct wb_index_text kept;
+
+    WB_CHECK(docid < searcher->pages); /* languages are those of pages */
     uint8_t number = work->languages[docid];
     const char *language = number < WB_LANGUAGES ? wb_language_code(number) : "";
     size_t before = work->texts.len;
@@ -186,24 +205,13 @@ static int make_texts(struct wb_hit_work *work, uint32_t docid)
     return err < 0 || docid >= work->plan->searcher->pages ? err : add_page(work, docid);
 }
 
-/* Takes a text with its length off the rest. */
-static struct wb_slice take_text(struct wb_slice *rest)
-{
-    WB_CHECK(rest->len >= 4);
-    size_t len = wb_get32(rest->ptr);
-    WB_CHECK(len <= rest->len - 4);
-    struct wb_slice text = wb_slice(rest->ptr + 4, len);
-    *rest = wb_slice(rest->ptr + 4 + len, rest->len - 4 - len);
-    return text;
-}
-
 /* The texts of one hit: from the cache, or new. */
 static int fill_hit(struct wb_hit_work *work, struct wb_hit *hit)
 {
     struct wb_text_cache *cache = work->plan->searcher->texts;
     struct wb_slice rest = WB_SLICE_EMPTY;
-    int found = cache ? wb_text_cache_find(cache, key_of(work, hit->docid), work->arena, &rest) : 0, err = 0;
 
+    int found = cache ? wb_text_cache_find(cache, key_of(work, hit->docid), work->arena, &rest) : 0, err = 0;
     if (found < 0)
         return found;
     if (found == 0) {
@@ -253,8 +261,9 @@ static int spell_slot(const struct wb_qplan *plan, const struct wb_slot *slot, s
     struct wb_text_cache *cache = plan->searcher->texts;
     struct wb_buf key = WB_BUF_INIT;
     struct wb_slice known = WB_SLICE_EMPTY;
-    int err = wb_hits_key(plan, WB_TEXT_SPELLING, &key);
 
+    WB_CHECK(slot->df == 0); /* a word that any page has is meant as it is */
+    int err = begin_any_key(plan, TEXT_SPELLING, &key);
     if (err == 0)
         err = wb_buf_append_slice(&key, slot->text);
     int found = err == 0 && cache ? wb_text_cache_find(cache, wb_buf_slice(&key), arena, &known) : err;
@@ -273,11 +282,12 @@ static int spell_slot(const struct wb_qplan *plan, const struct wb_slot *slot, s
 static int spell_leaf(const struct wb_qplan *plan, const struct wb_leaf *leaf, struct wb_arena *arena,
                       struct wb_buf *word)
 {
+    const struct wb_slot *slot = leaf->kind == WB_LEAF_NOTHING ? WB_NOTHING_OF(leaf)->slot : NULL;
+
     wb_buf_clear(word);
-    if (!leaf->ask || leaf->ask->kind != WB_ASK_WORD || leaf->slot_count != 1 || leaf->slots[0].df > 0 ||
-        !leaf->slots[0].stems)
+    if (!slot || !slot->stems || !leaf->ask || leaf->ask->kind != WB_ASK_WORD)
         return 0;
-    return spell_slot(plan, &leaf->slots[0], arena, word);
+    return spell_slot(plan, slot, arena, word);
 }
 
 /* Writes the query again with other words; leaves are in the order of the query. */
@@ -296,6 +306,7 @@ int wb_hits_suggest(struct wb_qplan *plan, struct wb_results *results)
         if (err < 0 || word.len == 0 || leaf->ask->begin < at || leaf->ask->end > query.len)
             continue;
         /* The word is at the end of its part: what is before it is the name of a field, or nothing. */
+        WB_CHECK(leaf->ask->begin <= leaf->ask->end);
         size_t begin = leaf->ask->end - leaf->ask->text.len;
         if (leaf->ask->text.len > leaf->ask->end - at ||
             !wb_slice_equal(wb_slice(query.ptr + begin, leaf->ask->text.len), leaf->ask->text))

@@ -6,7 +6,7 @@
  */
 #include "base/check.h"
 #include "base/error.h"
-#include "query/engine.h"
+#include "query/queryplan.h"
 
 #include <math.h>
 
@@ -14,6 +14,7 @@ void wb_bits_range(struct wb_window window, struct wb_windowbits *bits, uint32_t
 {
     uint64_t stop = (uint64_t)window.base + window.size;
 
+    WB_CHECK(wb_window_is_sound(window));
     first = first > window.base ? first : window.base;
     end = end < stop ? end : (uint32_t)(stop < UINT32_MAX ? stop : UINT32_MAX);
     if (first >= end)
@@ -31,7 +32,8 @@ void wb_bits_range(struct wb_window window, struct wb_windowbits *bits, uint32_t
 
 /* ---- words ------------------------------------------------------------------------------------- */
 
-bool wb_slot_has(struct wb_slot *slot, uint32_t docid)
+/* Whether the document has the word. Moves the lists. */
+static bool slot_has(struct wb_slot *slot, uint32_t docid)
 {
     for (size_t i = 0; i < slot->list_count; i++)
         if (wb_list_has(slot->lists[i], docid))
@@ -65,11 +67,12 @@ static void slot_filter(struct wb_slot *slot, struct wb_window window, struct wb
 
     if (candidates == 0)
         return;
+    WB_CHECK(docs > 0);
     /* Asking for one document takes about as long as filling in the bits of sixteen. */
     uint64_t expected = slot->df * window.size / docs;
     if (candidates < 4 || (uint64_t)candidates * 16 < expected + 64) {
         WB_EACH_DOC(window, bits, docid, {
-            if (!wb_slot_has(slot, docid))
+            if (!slot_has(slot, docid))
                 wb_bits_drop(bits, docid - window.base);
         })
         return;
@@ -81,14 +84,14 @@ static void slot_filter(struct wb_slot *slot, struct wb_window window, struct wb
 
 /* ---- documents, ranges, columns ------------------------------------------------------------------ */
 
-/* The first of the documents of a leaf that is not less than this one. */
-static size_t docs_at(const struct wb_leaf *leaf, uint32_t from)
+/* The first of the documents that is not less than this one. */
+static size_t docs_at(const struct wb_leaf_docs *docs, uint32_t from)
 {
-    size_t low = 0, high = leaf->doc_count;
+    size_t low = 0, high = docs->count;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (leaf->docs[middle] < from)
+        if (docs->items[middle] < from)
             low = middle + 1;
         else
             high = middle;
@@ -97,13 +100,13 @@ static size_t docs_at(const struct wb_leaf *leaf, uint32_t from)
 }
 
 /* The first range that ends after this document. Pages come before other URLs, so that ranges ascend. */
-static size_t ranges_at(const struct wb_leaf *leaf, uint32_t from)
+static size_t ranges_at(const struct wb_leaf_ranges *ranges, uint32_t from)
 {
-    size_t low = 0, high = leaf->range_count;
+    size_t low = 0, high = ranges->count;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (leaf->ranges[middle].end <= from)
+        if (ranges->items[middle].end <= from)
             low = middle + 1;
         else
             high = middle;
@@ -128,119 +131,165 @@ static bool number_matches(double value, enum wb_ask_op op, double number)
     return false;
 }
 
-static bool value_matches(const struct wb_leaf *leaf, uint32_t docid)
+static bool value_matches(const struct wb_leaf_column *column, uint32_t docid)
 {
     int64_t value = 0;
 
-    if (docid >= leaf->end)
+    if (docid >= column->end)
         return false;
-    switch (leaf->value) {
+    switch (column->value) {
     case WB_VALUE_U8:
-        value = ((const uint8_t *)leaf->values)[docid];
+        value = ((const uint8_t *)column->values)[docid];
         break;
     case WB_VALUE_U16:
-        value = ((const uint16_t *)leaf->values)[docid];
+        value = ((const uint16_t *)column->values)[docid];
         break;
     case WB_VALUE_U32:
-        value = ((const uint32_t *)leaf->values)[docid];
+        value = ((const uint32_t *)column->values)[docid];
         break;
     case WB_VALUE_U64: {
-        uint64_t big = ((const uint64_t *)leaf->values)[docid];
+        uint64_t big = ((const uint64_t *)column->values)[docid];
         value = big < INT64_MAX ? (int64_t)big : INT64_MAX;
         break;
     }
     case WB_VALUE_I64:
-        value = ((const int64_t *)leaf->values)[docid];
+        value = ((const int64_t *)column->values)[docid];
         break;
     case WB_VALUE_SELF:
-        return ((const uint32_t *)leaf->values)[docid] == docid;
+        return ((const uint32_t *)column->values)[docid] == docid;
     case WB_VALUE_DOUBLE: {
-        double number = ((const double *)leaf->values)[docid];
-        return !isnan(number) && number_matches(number, leaf->op, leaf->number);
+        double number = ((const double *)column->values)[docid];
+        return !isnan(number) && number_matches(number, column->op, column->number);
     }
     }
-    return value >= leaf->low && value <= leaf->high && !(leaf->has_none && value == leaf->none);
+    return value >= column->low && value <= column->high && !(column->has_none && value == column->none);
 }
 
-static void column_filter(const struct wb_leaf *leaf, struct wb_window window,
-                          struct wb_windowbits *bits){WB_EACH_DOC(window, bits, docid,
-                                                                  {
-                                                                      if (!value_matches(leaf, docid))
-                                                                          wb_bits_drop(bits, docid - window.base);
-                                                                  })}
+static void column_filter(const struct wb_leaf_column *column, struct wb_window window, struct wb_windowbits *bits)
+{
+    WB_CHECK(column->values);
+    WB_EACH_DOC(window, bits, docid, {
+        if (!value_matches(column, docid))
+            wb_bits_drop(bits, docid - window.base);
+    })
+}
 
 /* ---- all kinds ----------------------------------------------------------------------------------- */
 
-uint32_t wb_leaf_next(struct wb_leaf *leaf, uint32_t from)
+static uint32_t words_next(const struct wb_leaf_words *words, uint32_t from)
 {
     uint32_t next = from;
 
+    WB_CHECK(words->slot_count > 0); /* or every document would have them all */
+    for (size_t i = 0; i < words->slot_count && next != WB_DOCID_END; i++) {
+        uint32_t docid = slot_next(&words->slots[i], next);
+        next = docid > next ? docid : next;
+    }
+    return next;
+}
+
+static uint32_t docs_next(const struct wb_leaf_docs *docs, uint32_t from)
+{
+    size_t at = docs_at(docs, from);
+
+    return at < docs->count ? docs->items[at] : WB_DOCID_END;
+}
+
+static uint32_t ranges_next(const struct wb_leaf_ranges *ranges, uint32_t from)
+{
+    size_t at = ranges_at(ranges, from);
+
+    if (at == ranges->count)
+        return WB_DOCID_END;
+    return ranges->items[at].first > from ? ranges->items[at].first : from;
+}
+
+uint32_t wb_leaf_next(struct wb_leaf *leaf, uint32_t from)
+{
     switch (leaf->kind) {
     case WB_LEAF_NOTHING:
         return WB_DOCID_END;
     case WB_LEAF_WORDS:
-        for (size_t i = 0; i < leaf->slot_count && next != WB_DOCID_END; i++) {
-            uint32_t docid = slot_next(&leaf->slots[i], next);
-            next = docid > next ? docid : next;
-        }
-        return next;
-    case WB_LEAF_DOCS: {
-        size_t at = docs_at(leaf, from);
-        return at < leaf->doc_count ? leaf->docs[at] : WB_DOCID_END;
-    }
+        return words_next(WB_WORDS_OF(leaf), from);
+    case WB_LEAF_DOCS:
+        return docs_next(WB_DOCS_OF(leaf), from);
     case WB_LEAF_BITS:
         return leaf->cost ? from : WB_DOCID_END;
-    case WB_LEAF_RANGES: {
-        size_t at = ranges_at(leaf, from);
-        if (at == leaf->range_count)
-            return WB_DOCID_END;
-        return leaf->ranges[at].first > from ? leaf->ranges[at].first : from;
-    }
+    case WB_LEAF_RANGES:
+        return ranges_next(WB_RANGES_OF(leaf), from);
     case WB_LEAF_COLUMN:
-        return from < leaf->end ? from : WB_DOCID_END;
+        return from < WB_COLUMN_OF(leaf)->end ? from : WB_DOCID_END;
     }
     return WB_DOCID_END;
 }
 
-void wb_leaf_fill(struct wb_leaf *leaf, struct wb_window window, struct wb_windowbits *bits)
+/* Adds the bits of another set. */
+static void add_bits(struct wb_window window, struct wb_windowbits *bits, const uint64_t *other)
+{
+    for (uint32_t i = 0; i < window.size / 64; i++)
+        bits->word[i] |= other[i];
+}
+
+static void words_fill(const struct wb_leaf_words *words, struct wb_window window, struct wb_windowbits *bits)
 {
     struct wb_windowbits own;
 
+    WB_CHECK(words->slot_count > 0);
+    if (words->slot_count == 1) {
+        slot_fill(&words->slots[0], window, NULL, bits);
+        return;
+    }
+    wb_bits_clear(window, &own);
+    slot_fill(&words->slots[0], window, NULL, &own);
+    for (size_t i = 1; i < words->slot_count && wb_bits_any(window, &own); i++)
+        slot_filter(&words->slots[i], window, &own, words->docs);
+    add_bits(window, bits, own.word);
+}
+
+static void docs_fill(const struct wb_leaf_docs *docs, struct wb_window window, struct wb_windowbits *bits)
+{
+    for (size_t i = docs_at(docs, window.base); i < docs->count && docs->items[i] - window.base < window.size; i++)
+        bits->word[(docs->items[i] - window.base) / 64] |= 1ull << docs->items[i] % 64;
+}
+
+static void ranges_fill(const struct wb_leaf_ranges *ranges, struct wb_window window, struct wb_windowbits *bits)
+{
+    uint64_t stop = (uint64_t)window.base + window.size;
+
+    for (size_t i = ranges_at(ranges, window.base); i < ranges->count && ranges->items[i].first < stop; i++)
+        wb_bits_range(window, bits, ranges->items[i].first, ranges->items[i].end);
+}
+
+static void column_fill(const struct wb_leaf_column *column, struct wb_window window, struct wb_windowbits *bits)
+{
+    struct wb_windowbits own;
+
+    wb_bits_clear(window, &own);
+    wb_bits_range(window, &own, 0, column->end);
+    column_filter(column, window, &own);
+    add_bits(window, bits, own.word);
+}
+
+void wb_leaf_fill(struct wb_leaf *leaf, struct wb_window window, struct wb_windowbits *bits)
+{
+    WB_CHECK(wb_window_is_sound(window));
     switch (leaf->kind) {
     case WB_LEAF_NOTHING:
         break;
     case WB_LEAF_WORDS:
-        if (leaf->slot_count == 1) {
-            slot_fill(&leaf->slots[0], window, NULL, bits);
-            break;
-        }
-        wb_bits_clear(window, &own);
-        slot_fill(&leaf->slots[0], window, NULL, &own);
-        for (size_t i = 1; i < leaf->slot_count && wb_bits_any(window, &own); i++)
-            slot_filter(&leaf->slots[i], window, &own, leaf->end);
-        for (uint32_t i = 0; i < window.size / 64; i++)
-            bits->word[i] |= own.word[i];
+        words_fill(WB_WORDS_OF(leaf), window, bits);
         break;
     case WB_LEAF_DOCS:
-        for (size_t i = docs_at(leaf, window.base); i < leaf->doc_count && leaf->docs[i] - window.base < window.size;
-             i++)
-            bits->word[(leaf->docs[i] - window.base) / 64] |= 1ull << leaf->docs[i] % 64;
+        docs_fill(WB_DOCS_OF(leaf), window, bits);
         break;
     case WB_LEAF_BITS:
-        for (uint32_t i = 0; i < window.size / 64; i++)
-            bits->word[i] |= leaf->bits[window.base / 64 + i];
+        add_bits(window, bits, WB_BITS_OF(leaf)->words + window.base / 64);
         break;
     case WB_LEAF_RANGES:
-        for (size_t i = ranges_at(leaf, window.base);
-             i < leaf->range_count && leaf->ranges[i].first < (uint64_t)window.base + window.size; i++)
-            wb_bits_range(window, bits, leaf->ranges[i].first, leaf->ranges[i].end);
+        ranges_fill(WB_RANGES_OF(leaf), window, bits);
         break;
     case WB_LEAF_COLUMN:
-        wb_bits_clear(window, &own);
-        wb_bits_range(window, &own, 0, leaf->end);
-        column_filter(leaf, window, &own);
-        for (uint32_t i = 0; i < window.size / 64; i++)
-            bits->word[i] |= own.word[i];
+        column_fill(WB_COLUMN_OF(leaf), window, bits);
         break;
     }
 }
@@ -249,11 +298,13 @@ void wb_leaf_filter(struct wb_leaf *leaf, struct wb_window window, struct wb_win
 {
     struct wb_windowbits own;
 
+    WB_CHECK(wb_window_is_sound(window));
     if (leaf->kind == WB_LEAF_WORDS) {
-        for (size_t i = 0; i < leaf->slot_count; i++)
-            slot_filter(&leaf->slots[i], window, bits, leaf->end);
+        const struct wb_leaf_words *words = WB_WORDS_OF(leaf);
+        for (size_t i = 0; i < words->slot_count; i++)
+            slot_filter(&words->slots[i], window, bits, words->docs);
     } else if (leaf->kind == WB_LEAF_COLUMN) {
-        column_filter(leaf, window, bits);
+        column_filter(WB_COLUMN_OF(leaf), window, bits);
     } else {
         wb_bits_clear(window, &own);
         wb_leaf_fill(leaf, window, &own);
@@ -269,6 +320,7 @@ static int in_fields(struct wb_slot *slot, uint32_t docid, unsigned fields, bool
     uint32_t frequency[WB_FIELDS];
     int err = 0;
 
+    WB_CHECK(fields >> WB_FIELDS == 0);
     *matches_out = false;
     for (size_t i = 0; err == 0 && !*matches_out && i < slot->list_count; i++) {
         if (!wb_list_has(slot->lists[i], docid))
@@ -285,7 +337,8 @@ bool wb_leaf_matches(struct wb_qplan *plan, struct wb_leaf *leaf, uint32_t docid
     bool matches = true;
     int err = 0;
 
-    WB_CHECK(leaf->verify && leaf->kind == WB_LEAF_WORDS);
+    struct wb_leaf_words *words = WB_WORDS_OF(leaf);
+    WB_CHECK(leaf->verify);
     if (plan->err < 0)
         return false;
     if (++plan->verified > WB_PLAN_VERIFIED_MAX + 4ull * plan->searcher->urls) {
@@ -293,10 +346,10 @@ bool wb_leaf_matches(struct wb_qplan *plan, struct wb_leaf *leaf, uint32_t docid
         return false;
     }
     /* Fields first: that needs no positions, and most candidates fail already here. */
-    for (size_t i = 0; err == 0 && matches && leaf->fields && i < leaf->slot_count; i++)
-        err = in_fields(&leaf->slots[i], docid, leaf->fields, &matches);
-    if (err == 0 && matches && leaf->phrase)
-        err = wb_phrase_matches(leaf, docid, &matches);
+    for (size_t i = 0; err == 0 && matches && words->fields && i < words->slot_count; i++)
+        err = in_fields(&words->slots[i], docid, words->fields, &matches);
+    if (err == 0 && matches && words->phrase)
+        err = wb_phrase_matches(words, docid, &matches);
     if (err < 0)
         plan->err = err;
     return err == 0 && matches;
@@ -304,6 +357,7 @@ bool wb_leaf_matches(struct wb_qplan *plan, struct wb_leaf *leaf, uint32_t docid
 
 void wb_leaf_verify(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb_window window, struct wb_windowbits *bits)
 {
+    WB_CHECK(wb_window_is_sound(window));
     WB_EACH_DOC(window, bits, docid, {
         if (!wb_leaf_matches(plan, leaf, docid))
             wb_bits_drop(bits, docid - window.base);

@@ -1,7 +1,7 @@
 /* linkrows.c - the links to or from a URL, with their texts. */
 #include "base/check.h"
 #include "base/error.h"
-#include "query/engine.h"
+#include "query/searcher.h"
 
 #include <stdlib.h>
 
@@ -23,6 +23,7 @@ static int take_end(void *context, uint32_t docid, struct wb_slice anchor)
     struct link_ends *links = context;
     struct link_end end = {docid, (uint32_t)links->ends.count, WB_SLICE_EMPTY};
 
+    WB_CHECK(docid < links->searcher->urls);
     if (links->direction == WB_ARCS_IN && wb_searcher_barred(links->searcher, docid))
         return 0;
     int err = wb_arena_copy(&links->searcher->scratch, anchor, &end.anchor);
@@ -43,6 +44,8 @@ int wb_links_of(struct wb_searcher *searcher, uint32_t docid, enum wb_webdb_dire
 {
     struct link_ends links = {.searcher = searcher, .direction = direction};
 
+    WB_CHECK(searcher->magic == WB_SEARCHER_MAGIC);
+    WB_CHECK(direction == WB_ARCS_IN || direction == WB_ARCS_OUT);
     if (wb_searcher_barred(searcher, docid))
         return 0;
     wb_arena_clear(&searcher->scratch);
@@ -65,8 +68,9 @@ int wb_links(struct wb_searcher *searcher, struct wb_slice url, enum wb_webdb_di
              int (*each)(void *context, const struct wb_link_row *row), void *context)
 {
     uint32_t docid = 0;
-    int err = wb_searcher_refresh(searcher);
 
+    WB_CHECK(searcher->magic == WB_SEARCHER_MAGIC);
+    int err = wb_searcher_refresh(searcher);
     if (err == 0)
         err = wb_searcher_find(searcher, url, &docid);
     if (err == WB_E_NOTFOUND)

@@ -118,6 +118,7 @@ static void use_language(struct wb_matches *m, const char *language)
 
 void wb_matches_begin(struct wb_matches *m, const char *language, bool lines)
 {
+    WB_CHECK(m->words && language);
     if (!m->language || strcmp(m->language, language) != 0)
         use_language(m, language);
     m->lines = lines;
@@ -156,6 +157,7 @@ bool wb_matches_prose(struct wb_slice block)
 /* Matches come in order, so the block of the last one is often that of the next. */
 static bool judge_block(struct wb_matches *m, struct wb_slice text, size_t at)
 {
+    WB_CHECK(at >= m->block.begin); /* so that the block of the last one may be this one's */
     if (at >= m->block.end) {
         m->block = wb_text_block(text, at);
         m->block_is_prose =
@@ -178,9 +180,10 @@ static int find_wanted(struct wb_matches *m, struct wb_word *word, unsigned *wan
 
 static int add_match(struct wb_matches *m, struct wb_slice text, size_t begin, size_t end, unsigned wanted)
 {
-    struct wb_match match = {begin, end, wanted, judge_block(m, text, begin)};
-
     WB_CHECK(wanted < m->wanted_count);
+    WB_CHECK(begin < end && end <= text.len);
+    WB_CHECK(m->items.count == 0 || m->items.items[m->items.count - 1].begin <= begin);
+    struct wb_match match = {begin, end, wanted, judge_block(m, text, begin)};
     if (match.prose)
         m->in_prose |= UINT64_C(1) << wanted;
     else
@@ -207,8 +210,9 @@ static int read_words(struct wb_matches *m, struct wb_slice text, size_t begin, 
 {
     struct wb_word word;
     unsigned wanted = 0;
-    int more = 0, err = wb_words_begin(m->words, wb_slice(text.ptr + begin, end - begin), NULL);
 
+    WB_CHECK(begin <= end && end <= text.len);
+    int more = 0, err = wb_words_begin(m->words, wb_slice(text.ptr + begin, end - begin), NULL);
     while (err == 0 && m->items.count < WB_MATCHES_MAX && (more = wb_words_next(m->words, &word)) > 0) {
         if (!may_be_wanted(m, word.exact))
             continue;
@@ -245,6 +249,7 @@ static bool is_at(struct wb_slice text, size_t at, size_t end, const struct wb_n
 /* The first place in [at, end) where a word begins as the needle says; end if there is none. */
 static size_t find_needle(struct wb_slice text, size_t at, size_t end, const struct wb_needle *needle)
 {
+    WB_CHECK(needle->kind == WB_NEEDLE_LETTERS && needle->len > 0);
 #ifdef MATCHES_WIDE
     size_t next = needle->len > 1;
     __m128i first = _mm_set1_epi8(needle->text[0]), second = _mm_set1_epi8(needle->text[next]),
@@ -310,6 +315,7 @@ static int read_around(struct wb_matches *m, struct wb_slice text, size_t found,
 {
     size_t from = found, len = 0;
 
+    WB_CHECK(*at <= found && found < end);
     while (from > *at && !is_blank(text.ptr[from - 1]))
         from--;
     if (from == found || (from + 1 == found && text.ptr[from] == '('))

@@ -1,13 +1,15 @@
 /* pageset.c - all stored pages that match a query, as a set: for those who want every page rather than the best. */
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "query/engine.h"
+#include "query/results.h"
 
 /* Drops what is not a page from the last words of the set. */
 static void keep_pages(const struct wb_searcher *searcher, uint64_t *bits)
 {
     size_t first = searcher->pages / 64;
 
+    WB_CHECK(first < searcher->bit_words);
     bits[first] &= (1ull << searcher->pages % 64) - 1;
     for (size_t i = first + 1; i < searcher->bit_words; i++)
         bits[i] = 0;
@@ -41,8 +43,9 @@ int wb_search_pages(struct wb_searcher *searcher, struct wb_slice query, bool an
                     size_t *bad_at_out)
 {
     uint64_t *bits = NULL;
-    int err = wb_searcher_refresh(searcher);
 
+    WB_CHECK(searcher->magic == WB_SEARCHER_MAGIC);
+    int err = wb_searcher_refresh(searcher);
     *bits_out = NULL;
     *bad_at_out = 0;
     if (err == 0) {

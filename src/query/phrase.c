@@ -7,7 +7,7 @@
  */
 #include "base/check.h"
 #include "base/error.h"
-#include "query/engine.h"
+#include "query/queryplan.h"
 
 #include <stdlib.h>
 
@@ -25,12 +25,14 @@ static int compare_positions(const void *a, const void *b)
 }
 
 /* A word that is in the document in several forms: the positions of all of them together. */
-static int merge_positions(struct wb_leaf *leaf, size_t number, uint32_t docid)
+static int merge_positions(struct wb_leaf_words *phrase, size_t number, uint32_t docid)
 {
-    struct wb_slot *slot = &leaf->slots[number];
-    struct wb_positions *all = &leaf->positions[number], one;
+    struct wb_slot *slot = &phrase->slots[number];
+    struct wb_positions *all = &phrase->positions[number], one;
     size_t used = 0, first[WB_SPACES];
     int err = 0;
+
+    WB_CHECK(phrase->merged && phrase->merged_cap);
 
     for (int s = 0; err == 0 && s < WB_SPACES; s++) {
         first[s] = used;
@@ -39,25 +41,27 @@ static int merge_positions(struct wb_leaf *leaf, size_t number, uint32_t docid)
                 continue;
             err = wb_postlist_positions(slot->lists[i], &one);
             if (err == 0)
-                err = wb_grow(&leaf->merged[number], &leaf->merged_cap[number], used + one.count[s] + 1);
+                err = wb_grow(&phrase->merged[number], &phrase->merged_cap[number], used + one.count[s] + 1);
             if (err == 0 && one.count[s])
-                memcpy(leaf->merged[number] + used, one.at[s], one.count[s] * sizeof *one.at[s]);
+                memcpy(phrase->merged[number] + used, one.at[s], one.count[s] * sizeof *one.at[s]);
             used += err == 0 ? one.count[s] : 0;
         }
         all->count[s] = (uint32_t)(used - first[s]);
         if (err == 0 && all->count[s])
-            qsort(leaf->merged[number] + first[s], all->count[s], sizeof(uint32_t), compare_positions);
+            qsort(phrase->merged[number] + first[s], all->count[s], sizeof(uint32_t), compare_positions);
     }
     for (int s = 0; err == 0 && s < WB_SPACES; s++)
-        all->at[s] = leaf->merged[number] + first[s];
+        all->at[s] = phrase->merged[number] + first[s];
     return err;
 }
 
-static int read_positions(struct wb_leaf *leaf, size_t number, uint32_t docid)
+static int read_positions(struct wb_leaf_words *phrase, size_t number, uint32_t docid)
 {
-    struct wb_slot *slot = &leaf->slots[number];
+    struct wb_slot *slot = &phrase->slots[number];
     struct wb_postlist *only = NULL;
     size_t having = 0;
+
+    WB_CHECK(number < phrase->slot_count);
 
     for (size_t i = 0; i < slot->list_count; i++)
         if (wb_list_has(slot->lists[i], docid)) {
@@ -65,10 +69,11 @@ static int read_positions(struct wb_leaf *leaf, size_t number, uint32_t docid)
             having++;
         }
     if (having == 0) { /* only a list that failed can have lost it */
-        memset(&leaf->positions[number], 0, sizeof leaf->positions[number]);
+        memset(&phrase->positions[number], 0, sizeof phrase->positions[number]);
         return 0;
     }
-    return having == 1 ? wb_postlist_positions(only, &leaf->positions[number]) : merge_positions(leaf, number, docid);
+    return having == 1 ? wb_postlist_positions(only, &phrase->positions[number])
+                       : merge_positions(phrase, number, docid);
 }
 
 /* ---- places --------------------------------------------------------------------------------------- */
@@ -77,8 +82,9 @@ static int read_positions(struct wb_leaf *leaf, size_t number, uint32_t docid)
 static bool has_position(const struct wb_positions *positions, int space, uint32_t wanted, uint32_t *at)
 {
     const uint32_t *p = positions->at[space];
-    uint32_t count = positions->count[space], low = *at, near = count - low < 8 ? count : low + 8, step = 1;
 
+    WB_CHECK(*at <= positions->count[space]);
+    uint32_t count = positions->count[space], low = *at, near = count - low < 8 ? count : low + 8, step = 1;
     while (low < near && p[low] < wanted)
         low++;
     if (low == near && low < count && p[low] < wanted) {
@@ -96,21 +102,22 @@ static bool has_position(const struct wb_positions *positions, int space, uint32
 }
 
 /* The first `count` words in a row: for each place of the one that has the fewest, the others at their distances. */
-static bool in_a_row(const struct wb_leaf *leaf, int space, size_t count, uint32_t *at)
+static bool in_a_row(const struct wb_leaf_words *phrase, int space, size_t count, uint32_t *at)
 {
     size_t rarest = 0;
 
+    WB_CHECK(count > 0 && count <= phrase->slot_count);
     for (size_t s = 1; s < count; s++)
-        if (leaf->positions[s].count[space] < leaf->positions[rarest].count[space])
+        if (phrase->positions[s].count[space] < phrase->positions[rarest].count[space])
             rarest = s;
-    uint32_t fewest = leaf->positions[rarest].count[space];
+    uint32_t fewest = phrase->positions[rarest].count[space];
     memset(at, 0, count * sizeof *at);
     for (uint32_t i = 0; i < fewest; i++) {
-        uint32_t place = leaf->positions[rarest].at[space][i], offset = leaf->slots[rarest].offset;
+        uint32_t place = phrase->positions[rarest].at[space][i], offset = phrase->slots[rarest].offset;
         bool all = place >= offset;
         for (size_t s = 0; all && s < count; s++)
-            all =
-                s == rarest || has_position(&leaf->positions[s], space, place - offset + leaf->slots[s].offset, &at[s]);
+            all = s == rarest ||
+                  has_position(&phrase->positions[s], space, place - offset + phrase->slots[s].offset, &at[s]);
         if (all)
             return true;
     }
@@ -118,38 +125,39 @@ static bool in_a_row(const struct wb_leaf *leaf, int space, size_t count, uint32
 }
 
 /* How many slots before this one have the same word: it needs another occurrence than those. */
-static uint32_t same_before(const struct wb_leaf *leaf, size_t slot)
+static uint32_t same_before(const struct wb_leaf_words *phrase, size_t slot)
 {
     uint32_t same = 0;
 
     for (size_t i = 0; i < slot; i++)
-        same += wb_slice_equal(leaf->slots[i].text, leaf->slots[slot].text);
+        same += wb_slice_equal(phrase->slots[i].text, phrase->slots[slot].text);
     return same;
 }
 
-static uint32_t widest(const struct wb_leaf *leaf)
+static uint32_t widest(const struct wb_leaf_words *phrase)
 {
     uint32_t most = 0;
 
-    for (size_t i = 0; i < leaf->slot_count; i++)
-        most = leaf->slots[i].offset > most ? leaf->slots[i].offset : most;
+    for (size_t i = 0; i < phrase->slot_count; i++)
+        most = phrase->slots[i].offset > most ? phrase->slots[i].offset : most;
     return most;
 }
 
 /* The smallest stretch that has all words: the word that is first moves on until the stretch is small enough. */
-static bool close_together(const struct wb_leaf *leaf, int space, uint32_t *at)
+static bool close_together(const struct wb_leaf_words *phrase, int space, uint32_t *at)
 {
-    uint64_t room = (uint64_t)widest(leaf) + leaf->slop;
+    uint64_t room = (uint64_t)widest(phrase) + phrase->slop;
 
-    for (size_t i = 0; i < leaf->slot_count; i++)
-        at[i] = same_before(leaf, i);
+    WB_CHECK(phrase->slop > 0);
+    for (size_t i = 0; i < phrase->slot_count; i++)
+        at[i] = same_before(phrase, i);
     for (;;) {
         uint32_t low = UINT32_MAX, high = 0;
         size_t lowest = 0;
-        for (size_t i = 0; i < leaf->slot_count; i++) {
-            if (at[i] >= leaf->positions[i].count[space])
+        for (size_t i = 0; i < phrase->slot_count; i++) {
+            if (at[i] >= phrase->positions[i].count[space])
                 return false;
-            uint32_t place = leaf->positions[i].at[space][at[i]];
+            uint32_t place = phrase->positions[i].at[space][at[i]];
             high = place > high ? place : high;
             lowest = place < low ? i : lowest;
             low = place < low ? place : low;
@@ -157,23 +165,25 @@ static bool close_together(const struct wb_leaf *leaf, int space, uint32_t *at)
         if (high - low <= room)
             return true;
         /* All slots with the same word move together, so that they keep to different occurrences. */
-        for (size_t i = 0; i < leaf->slot_count; i++)
-            at[i] += wb_slice_equal(leaf->slots[i].text, leaf->slots[lowest].text);
+        for (size_t i = 0; i < phrase->slot_count; i++)
+            at[i] += wb_slice_equal(phrase->slots[i].text, phrase->slots[lowest].text);
     }
 }
 
 /* Whether the first `count` words, whose positions have been read, are at the right places. */
-static bool match_first(const struct wb_leaf *leaf, size_t count)
+static bool match_first(const struct wb_leaf_words *phrase, size_t count)
 {
     uint32_t at[WB_WORDLIST_MAX];
     bool found = false;
 
+    WB_CHECK(count <= WB_WORDLIST_MAX);
+    WB_CHECK(phrase->slop == 0 || count == phrase->slot_count); /* all of them are close together, or none */
     for (int space = 0; !found && space < WB_SPACES; space++) {
-        bool all = leaf->spaces >> space & 1;
+        bool all = phrase->spaces >> space & 1;
         for (size_t i = 0; all && i < count; i++)
-            all = leaf->positions[i].count[space] > 0;
+            all = phrase->positions[i].count[space] > 0;
         if (all)
-            found = leaf->slop ? close_together(leaf, space, at) : in_a_row(leaf, space, count, at);
+            found = phrase->slop ? close_together(phrase, space, at) : in_a_row(phrase, space, count, at);
     }
     return found;
 }
@@ -213,6 +223,7 @@ static inline wb_places4 four_at(const uint32_t *at, uint32_t shift)
 static bool have_common(const uint32_t *a, uint32_t a_count, uint32_t a_shift, const uint32_t *b, uint32_t b_count,
                         uint32_t b_shift)
 {
+    WB_CHECK(a_count > 0 && b_count > 0);
     if (a_count <= WB_POSITIONS_STEP && b_count <= WB_POSITIONS_STEP) {
         wb_places4 x[2] = {four_at(a, a_shift), four_at(a + 4, a_shift)};
         wb_places4 y[2] = {four_at(b, b_shift), four_at(b + 4, b_shift)};
@@ -231,15 +242,15 @@ static bool have_common(const uint32_t *a, uint32_t a_count, uint32_t a_shift, c
 }
 
 /* Whether the words are in a row in one space. Their numbers of positions there are known, and not 0. */
-static int match_space(struct wb_leaf *leaf, enum wb_space space, bool *matches_out)
+static int match_space(struct wb_leaf_words *phrase, enum wb_space space, bool *matches_out)
 {
-    const struct wb_slot *slots = leaf->slots;
-    struct wb_positions *positions = leaf->positions;
+    const struct wb_slot *slots = phrase->slots;
+    struct wb_positions *positions = phrase->positions;
     uint32_t at[WB_WORDLIST_MAX];
     int err = 0;
 
     *matches_out = true;
-    for (size_t i = 0; err == 0 && *matches_out && i < leaf->slot_count; i++) {
+    for (size_t i = 0; err == 0 && *matches_out && i < phrase->slot_count; i++) {
         err = wb_postlist_positions_in(slots[i].lists[0], positions[i].count, space, i ? NOWHERE_B : NOWHERE_A,
                                        &positions[i].at[space]);
         /* Most documents that do not match fail with the two rarest words already. */
@@ -247,48 +258,48 @@ static int match_space(struct wb_leaf *leaf, enum wb_space space, bool *matches_
             *matches_out = have_common(positions[0].at[space], positions[0].count[space], slots[1].offset,
                                        positions[1].at[space], positions[1].count[space], slots[0].offset);
     }
-    if (err == 0 && *matches_out && leaf->slot_count > 2)
-        *matches_out = in_a_row(leaf, (int)space, leaf->slot_count, at);
+    if (err == 0 && *matches_out && phrase->slot_count > 2)
+        *matches_out = in_a_row(phrase, (int)space, phrase->slot_count, at);
     return err;
 }
 
 /* Words that have one list each, in a row in any space: only positions in spaces that all of them are in are read. */
-static int match_single(struct wb_leaf *leaf, uint32_t docid, bool *matches_out)
+static int match_single(struct wb_leaf_words *phrase, uint32_t docid, bool *matches_out)
 {
     int err = 0;
 
     *matches_out = false;
-    for (size_t i = 0; err == 0 && i < leaf->slot_count; i++) {
-        if (!wb_list_has(leaf->slots[i].lists[0], docid))
+    for (size_t i = 0; err == 0 && i < phrase->slot_count; i++) {
+        if (!wb_list_has(phrase->slots[i].lists[0], docid))
             return 0; /* only a list that failed can have lost it */
-        err = wb_postlist_counts(leaf->slots[i].lists[0], leaf->positions[i].count);
+        err = wb_postlist_counts(phrase->slots[i].lists[0], phrase->positions[i].count);
     }
     for (int space = 0; err == 0 && !*matches_out && space < WB_SPACES; space++) {
-        bool all = leaf->spaces >> space & 1;
-        for (size_t i = 0; all && i < leaf->slot_count; i++)
-            all = leaf->positions[i].count[space] > 0;
+        bool all = phrase->spaces >> space & 1;
+        for (size_t i = 0; all && i < phrase->slot_count; i++)
+            all = phrase->positions[i].count[space] > 0;
         if (all)
-            err = match_space(leaf, (enum wb_space)space, matches_out);
+            err = match_space(phrase, (enum wb_space)space, matches_out);
     }
     return err;
 }
 
-int wb_phrase_matches(struct wb_leaf *leaf, uint32_t docid, bool *matches_out)
+int wb_phrase_matches(struct wb_leaf_words *phrase, uint32_t docid, bool *matches_out)
 {
-    size_t count = leaf->slot_count;
-    bool single = leaf->slop == 0;
+    size_t count = phrase->slot_count;
+    bool single = phrase->slop == 0;
     int err = 0;
 
-    WB_CHECK(leaf->phrase && count >= 2 && count <= WB_WORDLIST_MAX);
+    WB_CHECK(phrase->phrase && count >= 2 && count <= WB_WORDLIST_MAX);
     *matches_out = true;
     for (size_t i = 0; i < count; i++)
-        single &= leaf->slots[i].list_count == 1;
+        single &= phrase->slots[i].list_count == 1;
     if (single)
-        return match_single(leaf, docid, matches_out);
+        return match_single(phrase, docid, matches_out);
     for (size_t i = 0; err == 0 && *matches_out && i < count; i++) {
-        err = read_positions(leaf, i, docid);
-        if (err == 0 && (i + 1 == count || (i == 1 && leaf->slop == 0)))
-            *matches_out = match_first(leaf, i + 1);
+        err = read_positions(phrase, i, docid);
+        if (err == 0 && (i + 1 == count || (i == 1 && phrase->slop == 0)))
+            *matches_out = match_first(phrase, i + 1);
     }
     return err;
 }

@@ -1,7 +1,7 @@
 /* planfacts.c - leaves for what is known about pages: tests of columns, also those of users. */
 #include "base/check.h"
 #include "base/error.h"
-#include "query/engine.h"
+#include "query/queryplan.h"
 
 /* The column of a field. */
 struct wb_field_fact {
@@ -31,23 +31,23 @@ static int range_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, cons
     struct wb_searcher *searcher = plan->searcher;
     struct wb_leaf *leaf = wb_qplan_leaf(plan, ask, WB_LEAF_COLUMN);
     const uint32_t *inlinks = NULL;
+    const void *values = NULL;
     int err;
 
+    WB_CHECK(field->value != WB_VALUE_DOUBLE); /* number_leaf() tests those */
     if (!leaf)
         return WB_E_NOMEM;
     if (field->fact == WB_FACT_INLINKS) {
         err = wb_searcher_inlinks(searcher, &inlinks);
-        leaf->values = inlinks;
+        values = inlinks;
     } else {
-        err = wb_index_fact(searcher->index, field->fact, &leaf->values);
+        err = wb_index_fact(searcher->index, field->fact, &values);
     }
-    leaf->value = field->value;
-    leaf->low = low;
-    leaf->high = high;
-    leaf->has_none = field->has_none;
-    leaf->none = field->none;
-    leaf->end = field->fact >= WB_FACT_FIRST_OF_PAGES ? searcher->pages : searcher->urls;
-    leaf->cost = leaf->end;
+    WB_CHECK(err < 0 || values);
+    uint32_t end = field->fact >= WB_FACT_FIRST_OF_PAGES ? searcher->pages : searcher->urls;
+    *WB_COLUMN_OF(leaf) = (struct wb_leaf_column){.value = field->value, .values = values, .end = end, .low = low,
+                                                  .high = high, .has_none = field->has_none, .none = field->none};
+    leaf->cost = end;
     return err < 0 ? err : wb_plan_leaf_node(plan, leaf, node_out);
 }
 
@@ -61,14 +61,12 @@ static int number_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, con
 {
     struct wb_leaf *leaf = wb_qplan_leaf(plan, ask, WB_LEAF_COLUMN);
 
+    WB_CHECK(values && op <= WB_ASK_GE);
     if (!leaf)
         return WB_E_NOMEM;
-    leaf->value = WB_VALUE_DOUBLE;
-    leaf->values = values;
-    leaf->op = op;
-    leaf->number = number;
-    leaf->end = plan->searcher->urls;
-    leaf->cost = leaf->end;
+    *WB_COLUMN_OF(leaf) = (struct wb_leaf_column){.value = WB_VALUE_DOUBLE, .values = values, .op = op,
+                                                  .number = number, .end = plan->searcher->urls};
+    leaf->cost = plan->searcher->urls;
     return wb_plan_leaf_node(plan, leaf, node_out);
 }
 
@@ -126,8 +124,9 @@ static int column_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, str
     const struct wb_index_column *column = NULL;
     double number = 0;
     uint32_t code = 0;
-    int err = wb_index_column(plan->searcher->index, ask->column, &column);
 
+    WB_CHECK(ask->kind == WB_ASK_NUMBER || ask->kind == WB_ASK_VALUE);
+    int err = wb_index_column(plan->searcher->index, ask->column, &column);
     if (err < 0)
         return err;
     if (column->words && ask->kind == WB_ASK_NUMBER)
@@ -143,14 +142,13 @@ static int column_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, str
     err = wb_index_column_code(plan->searcher->index, column, ask->text, &code);
     if (err < 0 || code == 0)
         return err < 0 ? err : nothing(plan, ask, node_out);
+    WB_CHECK(column->codes);
     struct wb_leaf *leaf = wb_qplan_leaf(plan, ask, WB_LEAF_COLUMN);
     if (!leaf)
         return WB_E_NOMEM;
-    leaf->value = WB_VALUE_U32;
-    leaf->values = column->codes;
-    leaf->low = leaf->high = code;
-    leaf->end = plan->searcher->urls;
-    leaf->cost = leaf->end;
+    *WB_COLUMN_OF(leaf) = (struct wb_leaf_column){.value = WB_VALUE_U32, .values = column->codes, .low = code,
+                                                  .high = code, .end = plan->searcher->urls};
+    leaf->cost = plan->searcher->urls;
     return wb_plan_leaf_node(plan, leaf, node_out);
 }
 

@@ -1,7 +1,7 @@
 /* planplaces.c - leaves for where a page is: in a site, and in the graph of links. */
 #include "base/check.h"
 #include "base/error.h"
-#include "query/engine.h"
+#include "query/queryplan.h"
 #include "url/url.h"
 
 #include <stdlib.h>
@@ -65,6 +65,8 @@ static int add_range(void *context, struct wb_index_range range)
     struct site_ranges *found = context;
     size_t count = found->ranges.count;
 
+    WB_CHECK(range.first < range.end);
+    WB_CHECK(count == 0 || found->ranges.items[count - 1].end <= range.first); /* leaves search them */
     found->leaf->cost += range.end - range.first;
     if (count && found->ranges.items[count - 1].end == range.first) {
         found->ranges.items[count - 1].end = range.end;
@@ -84,11 +86,12 @@ static int site_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, struc
     wb_buf_release(&host);
     if (err == 0 && found.ranges.count) {
         size_t size = found.ranges.count * sizeof *found.ranges.items;
-        found.leaf->ranges = wb_qplan_take(plan, size);
-        if (found.leaf->ranges)
-            memcpy(found.leaf->ranges, found.ranges.items, size);
-        err = found.leaf->ranges ? 0 : WB_E_NOMEM;
-        found.leaf->range_count = found.ranges.count;
+        struct wb_leaf_ranges *ranges = WB_RANGES_OF(found.leaf);
+        ranges->items = wb_qplan_take(plan, size);
+        if (ranges->items)
+            memcpy(ranges->items, found.ranges.items, size);
+        err = ranges->items ? 0 : WB_E_NOMEM;
+        ranges->count = found.ranges.count;
     }
     wb_vec_release(&found.ranges);
     return err < 0 ? err : wb_plan_leaf_node(plan, found.leaf, node_out);
@@ -96,9 +99,21 @@ static int site_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, struc
 
 /* ---- links --------------------------------------------------------------------------------------- */
 
+/* Leaves search them. */
+static bool ascend(const uint32_t *docs, size_t count)
+{
+    bool all = true;
+
+    for (size_t i = 1; i < count; i++)
+        all &= docs[i - 1] < docs[i];
+    return all;
+}
+
 static int link_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, uint32_t docid, struct wb_qnode **node_out)
 {
     enum wb_webdb_direction direction = ask->field == WB_ASK_LINK ? WB_ARCS_IN : WB_ARCS_OUT;
+
+    WB_CHECK(ask->field == WB_ASK_LINK || ask->field == WB_ASK_LINKFROM);
     struct wb_leaf *leaf = wb_qplan_leaf(plan, ask, WB_LEAF_DOCS);
     const uint32_t *list = NULL;
     size_t count = 0;
@@ -111,8 +126,9 @@ static int link_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, uint3
         return WB_E_NOMEM;
     if (count)
         memcpy(docs, list, count * sizeof *docs);
-    leaf->docs = docs;
-    leaf->doc_count = leaf->cost = count;
+    WB_CHECK(ascend(docs, count));
+    *WB_DOCS_OF(leaf) = (struct wb_leaf_docs){.items = docs, .count = count};
+    leaf->cost = count;
     return wb_plan_leaf_node(plan, leaf, node_out);
 }
 
@@ -139,13 +155,14 @@ static int related_leaf(struct wb_qplan *plan, const struct wb_ask_node *ask, ui
         qsort(siblings.items, siblings.count, sizeof *siblings.items, compare_docids);
     for (size_t i = 0; err == 0 && i < siblings.count; i++) {
         docs[i] = siblings.items[i].docid;
+        WB_CHECK(siblings.items[i].score >= 0 && siblings.items[i].score <= 1);
         scores[i] = (uint32_t)(siblings.items[i].score * 16 * WB_SCORE_ONE);
         leaf->constant = scores[i] > leaf->constant ? scores[i] : leaf->constant;
     }
+    WB_CHECK(err < 0 || ascend(docs, siblings.count));
     if (err == 0) {
-        leaf->docs = docs;
-        leaf->doc_scores = scores;
-        leaf->doc_count = leaf->cost = siblings.count;
+        *WB_DOCS_OF(leaf) = (struct wb_leaf_docs){.items = docs, .count = siblings.count, .scores = scores};
+        leaf->cost = siblings.count;
         leaf->scored = scored;
         err = wb_plan_leaf_node(plan, leaf, node_out);
     }
@@ -157,6 +174,7 @@ int wb_plan_place(struct wb_qplan *plan, const struct wb_ask_node *ask, bool sco
 {
     uint32_t docid = 0;
 
+    WB_CHECK(ask->kind == WB_ASK_VALUE);
     *node_out = NULL;
     if (ask->field == WB_ASK_SITE || ask->field == WB_ASK_SUFFIX)
         return site_leaf(plan, ask, node_out);

@@ -5,7 +5,7 @@
  * negations last. Leaves that have to look at positions or fields are verified after all others have had their say.
  */
 #include "base/check.h"
-#include "query/engine.h"
+#include "query/queryplan.h"
 
 #include <stdalign.h>
 #include <stdlib.h>
@@ -118,9 +118,10 @@ static int build_group(struct wb_qplan *plan, const struct wb_ask_node *ask, boo
                        struct wb_qnode **node_out)
 {
     bool is_and = ask->kind == WB_ASK_AND;
+
+    WB_CHECK(ask->item_count >= 2);
     struct wb_qnode *node = wb_qplan_node(plan, is_and ? WB_QNODE_AND : WB_QNODE_OR, ask->item_count);
     int err = node ? 0 : WB_E_NOMEM;
-
     *node_out = NULL;
     for (size_t i = 0; err == 0 && i < ask->item_count; i++) {
         struct wb_qnode *item = NULL;
@@ -134,8 +135,7 @@ static int build_group(struct wb_qplan *plan, const struct wb_ask_node *ask, boo
         *node_out = node->items[0];
         return 0;
     }
-    if (node->item_count)
-        qsort(node->items, node->item_count, sizeof *node->items, compare_nodes);
+    qsort(node->items, node->item_count, sizeof *node->items, compare_nodes);
     node->cost = node->items[0]->cost;
     for (size_t i = 1; !is_and && i < node->item_count; i++)
         node->cost += node->items[i]->cost;
@@ -154,6 +154,7 @@ static int build(struct wb_qplan *plan, const struct wb_ask_node *ask, bool nega
         return build_group(plan, ask, negated, top, node_out);
     if (ask->kind != WB_ASK_NOT)
         return build_leaf(plan, ask, negated, top, node_out);
+    WB_CHECK(ask->item_count == 1);
     err = build(plan, ask->items[0], !negated, false, &item);
     if (err < 0 || !item)
         return err;
@@ -172,8 +173,11 @@ static bool is_word(const struct wb_qnode *node)
 {
     const struct wb_leaf *leaf = node->leaf;
 
-    return node->kind == WB_QNODE_LEAF &&
-           (leaf->kind == WB_LEAF_NOTHING || (leaf->kind == WB_LEAF_WORDS && leaf->slot_count == 1 && !leaf->verify));
+    if (node->kind != WB_QNODE_LEAF)
+        return false;
+    WB_CHECK(leaf);
+    return leaf->kind == WB_LEAF_NOTHING ||
+           (leaf->kind == WB_LEAF_WORDS && WB_WORDS_OF(leaf)->slot_count == 1 && !leaf->verify);
 }
 
 /* Whether a node asks for any of some words, and nothing else. */
@@ -212,6 +216,7 @@ static int find_filters(struct wb_qplan *plan)
     for (size_t i = 0; i < root->item_count; i++) {
         if (root->items[i] == words)
             continue;
+        WB_CHECK(plan->filter_count < root->item_count);
         plan->any_of_words &= !has_scores(root->items[i]) && root->items[i]->cost > words->cost / 8;
         plan->filters[plan->filter_count++] = root->items[i];
     }
@@ -222,6 +227,7 @@ static int look_at_shape(struct wb_qplan *plan)
 {
     struct wb_qnode *root = plan->root;
 
+    WB_CHECK(!plan->filters && !plan->any_of_words);
     plan->any_of_words = is_any_of_words(root);
     int err = plan->any_of_words ? 0 : find_filters(plan);
     if (err < 0)
@@ -239,8 +245,9 @@ static int look_at_shape(struct wb_qplan *plan)
         struct wb_leaf *leaf = plan->leaves.items[i];
         if (!leaf->verify || !leaf->scored || leaf->deferred)
             continue;
-        leaf->matched = wb_qplan_take(plan, sizeof *leaf->matched);
-        if (!leaf->matched)
+        struct wb_leaf_words *words = WB_WORDS_OF(leaf);
+        words->matched = wb_qplan_take(plan, sizeof *words->matched);
+        if (!words->matched)
             return WB_E_NOMEM;
     }
     return 0;
@@ -252,10 +259,11 @@ static int add_typed(struct wb_qplan *plan)
     struct wb_leaf *leaf = wb_qplan_leaf(plan, plan->ask.root, WB_LEAF_DOCS);
     struct wb_qnode *page, *both = wb_qplan_node(plan, WB_QNODE_OR, 2);
 
+    WB_CHECK(plan->typed < plan->searcher->urls);
     if (!leaf || !both)
         return WB_E_NOMEM;
-    leaf->docs = &plan->typed;
-    leaf->doc_count = leaf->cost = 1;
+    *WB_DOCS_OF(leaf) = (struct wb_leaf_docs){.items = &plan->typed, .count = 1};
+    leaf->cost = 1;
     int err = wb_plan_leaf_node(plan, leaf, &page);
     if (err < 0 || !plan->root) {
         plan->root = err == 0 ? page : NULL;
@@ -273,8 +281,10 @@ int wb_qplan_make(struct wb_searcher *searcher, const struct wb_search_options *
 {
     *plan = (struct wb_qplan){
         .searcher = searcher, .options = options, .arena = arena, .ask = *ask, .typed = typed, .scale = 1};
+    WB_CHECK(searcher->magic == WB_SEARCHER_MAGIC);
+    WB_CHECK(searcher->bars_read); /* or what was taken down would be found */
+    WB_CHECK(ask->root);
     int err = build(plan, ask->root, false, true, &plan->root);
-
     if (err == 0 && plan->dup_no && !plan->root) {
         /* dup:no alone: one of each group of all pages. */
         struct wb_leaf *leaf = wb_qplan_leaf(plan, ask->root, WB_LEAF_RANGES);
@@ -282,8 +292,7 @@ int wb_qplan_make(struct wb_searcher *searcher, const struct wb_search_options *
         if (!range)
             return WB_E_NOMEM;
         *range = (struct wb_index_range){0, searcher->pages};
-        leaf->ranges = range;
-        leaf->range_count = searcher->pages != 0;
+        *WB_RANGES_OF(leaf) = (struct wb_leaf_ranges){.items = range, .count = searcher->pages != 0};
         leaf->cost = searcher->pages;
         err = wb_plan_leaf_node(plan, leaf, &plan->root);
     }
@@ -306,8 +315,9 @@ void wb_qplan_release(struct wb_qplan *plan)
 {
     for (size_t i = 0; i < plan->leaves.count; i++) {
         struct wb_leaf *leaf = plan->leaves.items[i];
-        for (size_t s = 0; leaf->merged && s < leaf->slot_count; s++)
-            wb_free(leaf->merged[s]);
+        struct wb_leaf_words *words = leaf->kind == WB_LEAF_WORDS ? WB_WORDS_OF(leaf) : NULL;
+        for (size_t s = 0; words && words->merged && s < words->slot_count; s++)
+            wb_free(words->merged[s]);
     }
     for (size_t i = 0; i < plan->lists.count; i++)
         wb_postlist_close(plan->lists.items[i]);

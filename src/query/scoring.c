@@ -6,7 +6,7 @@
  * of the phrase), whichever branch of the query it belongs to; words of negations never count.
  */
 #include "base/check.h"
-#include "query/engine.h"
+#include "query/results.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,36 +18,38 @@ static double unit_of(const struct wb_qplan *plan, const struct wb_leaf *leaf, u
 {
     uint64_t docs = plan->searcher->pages > df ? plan->searcher->pages : df;
 
+    WB_CHECK(df > 0 && leaf->ask);
     return wb_idf(docs, df) * (plan->k1 + 1) * WB_SCORE_ONE * leaf->ask->count;
 }
 
 /*
- * Sets the units of all words, and returns the most that a document could score: *words_out is the sum of the units,
+ * Sets the units of all words, and returns the most that a document could score: *units_out is the sum of the units,
  * and the total is more where a word has lists in several languages.
  */
-static double set_units(struct wb_qplan *plan, double *greatest_out, double *words_out)
+static double set_units(struct wb_qplan *plan, double *greatest_out, double *units_out)
 {
-    double total = 0, greatest = 0, words = 0;
+    double total = 0, greatest = 0, units = 0;
 
     for (size_t i = 0; i < plan->leaves.count; i++) {
         struct wb_leaf *leaf = plan->leaves.items[i];
         if (!leaf->scored)
             continue;
-        for (size_t s = 0; leaf->kind == WB_LEAF_WORDS && s < leaf->slot_count; s++) {
-            struct wb_slot *slot = &leaf->slots[s];
+        const struct wb_leaf_words *words = leaf->kind == WB_LEAF_WORDS ? WB_WORDS_OF(leaf) : NULL;
+        for (size_t s = 0; words && s < words->slot_count; s++) {
+            struct wb_slot *slot = &words->slots[s];
             slot->unit = unit_of(plan, leaf, slot->df);
             greatest = slot->unit > greatest ? slot->unit : greatest;
             total += slot->unit * (double)slot->list_count;
-            words += slot->unit;
+            units += slot->unit;
         }
         /* A beginning of words counts as one word that occurs once in a page of average length. */
         if (leaf->kind == WB_LEAF_BITS)
             leaf->constant = (uint32_t)(unit_of(plan, leaf, leaf->cost ? leaf->cost : 1) / (1 + plan->k1));
         total += leaf->constant;
-        words += leaf->constant;
+        units += leaf->constant;
     }
     *greatest_out = greatest;
-    *words_out = words;
+    *units_out = units;
     return total;
 }
 
@@ -70,6 +72,8 @@ static void set_scale(struct wb_qplan *plan)
     uint32_t statics = 0;
     size_t panes = plan->plain ? 0 : (size_t)plan->searcher->urls / WB_PANE + (plan->searcher->urls % WB_PANE != 0);
 
+    WB_CHECK(plan->scale == 1 && plan->shift == 0);
+    WB_CHECK(panes == 0 || plan->searcher->static_max);
     for (size_t i = 0; i < panes; i++)
         statics = plan->searcher->static_max[i] > statics ? plan->searcher->static_max[i] : statics;
     plan->static_share = static_share(words);
@@ -100,10 +104,13 @@ static void prepare_model(struct wb_qplan *plan)
 
 static int add_terms(struct wb_qplan *plan, struct wb_leaf *leaf)
 {
+    const struct wb_leaf_words *words = WB_WORDS_OF(leaf);
     int err = 0;
 
-    for (size_t s = 0; err == 0 && s < leaf->slot_count; s++) {
-        struct wb_slot *slot = &leaf->slots[s];
+    WB_CHECK(leaf->scored);
+    for (size_t s = 0; err == 0 && s < words->slot_count; s++) {
+        struct wb_slot *slot = &words->slots[s];
+        WB_CHECK(!slot->scorer && slot->unit > 0);
         slot->scorer = wb_qplan_take(plan, sizeof *slot->scorer);
         if (!slot->scorer)
             return WB_E_NOMEM;
@@ -125,6 +132,7 @@ int wb_scoring_prepare(struct wb_qplan *plan)
     const void *words = NULL;
     int err = 0;
 
+    WB_CHECK(!plan->terms.count && !plan->order.count);
     plan->plain = ranking->plain;
     plan->k1 = ranking->k1 > 0 ? ranking->k1 : 1.2;
     plan->b = ranking->b > 0 ? ranking->b : 0.75;
@@ -150,6 +158,7 @@ int wb_scoring_prepare(struct wb_qplan *plan)
 
 double wb_scoring_value(const struct wb_qplan *plan, uint32_t score)
 {
+    WB_CHECK(plan->scale > 0);
     return (double)score / WB_SCORE_ONE / plan->scale;
 }
 
@@ -176,7 +185,7 @@ static void look_at_term(struct wb_scoreterm *term, uint32_t base)
 
 void wb_scoring_look(struct wb_qplan *plan, uint32_t base)
 {
-    WB_CHECK(base % WB_WINDOW == 0);
+    WB_CHECK(base % WB_WINDOW == 0 && base < plan->searcher->urls);
     for (size_t i = 0; i < plan->terms.count; i++)
         look_at_term(&plan->terms.items[i], base);
 }
@@ -187,6 +196,8 @@ uint32_t wb_scoring_bound(struct wb_qplan *plan, uint32_t base, uint32_t first, 
     uint64_t bound = plan->constants;
     uint32_t statics = 0;
 
+    WB_CHECK(first < end && end <= WB_PANES);
+    WB_CHECK(plan->searcher->statics && base % WB_WINDOW == 0);
     for (uint32_t pane = first; pane < end; pane++)
         statics = maxima[pane] > statics ? maxima[pane] : statics;
     bound += plan->statics = wb_scoring_static(plan, statics);
@@ -218,17 +229,20 @@ static void prune(struct wb_window window, struct wb_windowbits *bits, const uin
 static void add_constants(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb_window window,
                           const struct wb_windowbits *bits, uint32_t *sums)
 {
+    WB_CHECK(leaf->scored);
     if (leaf->kind == WB_LEAF_BITS) {
+        const uint64_t *words = WB_BITS_OF(leaf)->words;
         WB_EACH_DOC(window, bits, docid, {
-            if (leaf->bits[docid / 64] >> docid % 64 & 1)
+            if (words[docid / 64] >> docid % 64 & 1)
                 sums[docid - window.base] += leaf->constant;
         })
         return;
     }
-    for (size_t i = 0; leaf->doc_scores && i < leaf->doc_count; i++) {
-        uint32_t at = leaf->docs[i] - window.base;
-        if (leaf->docs[i] >= window.base && at < window.size && bits->word[at / 64] >> at % 64 & 1)
-            sums[at] += leaf->doc_scores[i] >> plan->shift;
+    const struct wb_leaf_docs *docs = WB_DOCS_OF(leaf);
+    for (size_t i = 0; docs->scores && i < docs->count; i++) {
+        uint32_t at = docs->items[i] - window.base;
+        if (docs->items[i] >= window.base && at < window.size && bits->word[at / 64] >> at % 64 & 1)
+            sums[at] += docs->scores[i] >> plan->shift;
     }
 }
 
@@ -238,14 +252,16 @@ static const uint64_t *mask_of(struct wb_qplan *plan, struct wb_leaf *leaf, stru
 {
     if (!leaf->verify || leaf->deferred)
         return bits->word;
-    if (leaf->matched_at.size != window.size || leaf->matched_at.base != window.base) {
-        memcpy(leaf->matched->word, bits->word, window.size / 8);
-        wb_leaf_filter(leaf, window, leaf->matched);
-        wb_leaf_verify(plan, leaf, window, leaf->matched);
-        leaf->matched_at = window;
+    struct wb_leaf_words *words = WB_WORDS_OF(leaf);
+    WB_CHECK(words->matched);
+    if (words->matched_at.size != window.size || words->matched_at.base != window.base) {
+        memcpy(words->matched->word, bits->word, window.size / 8);
+        wb_leaf_filter(leaf, window, words->matched);
+        wb_leaf_verify(plan, leaf, window, words->matched);
+        words->matched_at = window;
     }
     memcpy(mask->word, bits->word, window.size / 8);
-    wb_bits_and(window, mask, leaf->matched->word);
+    wb_bits_and(window, mask, words->matched->word);
     return mask->word;
 }
 
@@ -254,6 +270,7 @@ void wb_scoring_add(const struct wb_qplan *plan, const struct wb_scoreterm *term
 {
     uint64_t expected = (uint64_t)term->list->df * window.size / plan->searcher->urls, wanted = 0;
 
+    WB_CHECK(wb_window_is_sound(window));
     for (uint32_t w = 0; w < window.size / 64 && wanted * 16 <= expected + 64; w++)
         wanted += (uint64_t)__builtin_popcountll(mask[w]);
     if (wanted * 16 > expected + 64) {
@@ -278,8 +295,8 @@ static int compare_bounds(const void *a, const void *b)
 uint32_t wb_scoring_plain(const struct wb_qplan *plan, const struct wb_slot *slot, uint32_t docid,
                           const uint32_t frequency[WB_FIELDS])
 {
+    WB_CHECK(plan->plain && plan->words && plan->average > 0);
     double f = 0, length = docid < plan->searcher->pages ? plan->words[docid] : plan->average;
-
     for (int i = 0; i < WB_FIELDS; i++)
         f += frequency[i];
     return (uint32_t)(slot->unit * plan->scale * f / (f + plan->k1 * (1 - plan->b + plan->b * length / plan->average)) +
@@ -305,6 +322,9 @@ void wb_scoring_sum(struct wb_qplan *plan, struct wb_window window, struct wb_wi
     struct wb_windowbits mask;
     uint64_t rest = 0;
 
+    WB_CHECK(wb_window_is_sound(window));
+    WB_CHECK(plan->plain || statics);
+    WB_CHECK(plan->order.count == plan->terms.count); /* the scores were prepared */
     WB_EACH_DOC(window, bits, docid,
                 sums[docid - window.base] = plan->plain ? 0 : wb_scoring_static(plan, statics[docid]);)
     for (size_t i = 0; i < plan->leaves.count; i++)
@@ -334,5 +354,6 @@ void wb_scoring_sum(struct wb_qplan *plan, struct wb_window window, struct wb_wi
         prune(window, bits, sums, 0, least);
     /* What was found for these candidates must not be taken for all documents of the window. */
     for (size_t i = 0; i < plan->leaves.count; i++)
-        plan->leaves.items[i]->matched_at.size = 0;
+        if (plan->leaves.items[i]->verify)
+            WB_WORDS_OF(plan->leaves.items[i])->matched_at.size = 0;
 }

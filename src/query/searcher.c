@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/kept.h"
 #include "base/map.h"
-#include "query/engine.h"
+#include "query/searcher.h"
 #include "url/url.h"
 
 int wb_searcher_open(const char *dir, struct wb_searcher **searcher_out)
@@ -17,6 +17,8 @@ int wb_searcher_open(const char *dir, struct wb_searcher **searcher_out)
     int err = searcher ? wb_index_open(dir, &searcher->index) : WB_E_NOMEM;
 
     *searcher_out = NULL;
+    if (searcher)
+        searcher->magic = WB_SEARCHER_MAGIC;
     if (err == 0)
         err = wb_store_open(dir, WB_STORE_READ, &searcher->store);
     if (err == 0)
@@ -43,6 +45,8 @@ void wb_searcher_close(struct wb_searcher *searcher)
 {
     if (!searcher)
         return;
+    WB_CHECK(searcher->magic == WB_SEARCHER_MAGIC);
+    searcher->magic = 0;
     wb_graph_cursor_close(searcher->in);
     wb_graph_cursor_close(searcher->out);
     wb_wordlist_release(&searcher->wordlist);
@@ -68,11 +72,13 @@ static void count_memory(struct wb_searcher *searcher, size_t bytes)
 
 struct wb_index *wb_searcher_index(struct wb_searcher *searcher)
 {
+    WB_CHECK(searcher->magic == WB_SEARCHER_MAGIC);
     return searcher->index;
 }
 
 void wb_searcher_use_cache(struct wb_searcher *searcher, struct wb_text_cache *cache)
 {
+    WB_CHECK(searcher->magic == WB_SEARCHER_MAGIC);
     searcher->texts = cache;
 }
 
@@ -88,8 +94,9 @@ int wb_searcher_parse(struct wb_searcher *searcher, struct wb_slice query, struc
                       struct wb_ask *ask_out)
 {
     struct wb_ask_options options = {has_column, searcher};
-    int err = wb_ask_parse(query, &options, arena, ask_out);
 
+    WB_CHECK(searcher->magic == WB_SEARCHER_MAGIC);
+    int err = wb_ask_parse(query, &options, arena, ask_out);
     return err < 0 ? err : wb_ask_simplify(ask_out, arena);
 }
 
@@ -111,8 +118,10 @@ static int take_bar(void *context, const struct wb_store_bar *bar)
 {
     struct bar_list *list = context;
     struct bar_copy copy = {.kind = bar->kind, .id = bar->id, .site = WB_SLICE_EMPTY, .except = bar->except};
-    int err = bar->kind == WB_STORE_BAR_SITE ? wb_arena_copy(&list->texts, bar->site, &copy.site) : 0;
 
+    /* Another kind would be passed over below, and what it bars would be shown. */
+    WB_CHECK(bar->kind == WB_STORE_BAR_SITE || bar->kind == WB_STORE_BAR_PAGE);
+    int err = bar->kind == WB_STORE_BAR_SITE ? wb_arena_copy(&list->texts, bar->site, &copy.site) : 0;
     return err < 0 ? err : wb_vec_push(&list->bars, copy);
 }
 
@@ -141,10 +150,12 @@ static int bar_site(struct wb_searcher *searcher, struct wb_slice site)
     if (err == 0 && ranges.count)
         err = wb_index_fact(searcher->index, WB_FACT_SITE, &sites);
     for (size_t i = 0; err == 0 && i < ranges.count; i++) {
+        struct wb_index_range range = ranges.items[i];
         struct wb_slice name;
-        err = wb_index_site(searcher->index, ((const uint32_t *)sites)[ranges.items[i].first], &name);
+        WB_CHECK(range.first < range.end && range.end <= searcher->urls);
+        err = wb_index_site(searcher->index, ((const uint32_t *)sites)[range.first], &name);
         if (err == 0 && wb_slice_equal(name, site))
-            clear_range(searcher->allowed, ranges.items[i]);
+            clear_range(searcher->allowed, range);
     }
     wb_vec_release(&ranges);
     return err;
@@ -152,6 +163,7 @@ static int bar_site(struct wb_searcher *searcher, struct wb_slice site)
 
 static void set_allowed(struct wb_searcher *searcher, uint32_t docid, bool allowed)
 {
+    WB_CHECK(docid < searcher->urls);
     if (allowed)
         searcher->allowed[docid / 64] |= 1ull << docid % 64;
     else
@@ -212,6 +224,7 @@ static int set_bars(struct wb_searcher *searcher, const struct bar_list *list)
 {
     int err = 0;
 
+    WB_CHECK((uint64_t)searcher->bit_words * 64 >= searcher->urls);
     memset(searcher->allowed, 0, searcher->bit_words * sizeof *searcher->allowed);
     for (uint32_t docid = 0; docid < searcher->urls; docid += 64)
         searcher->allowed[docid / 64] =
@@ -246,18 +259,33 @@ static int set_shown(struct wb_searcher *searcher)
     return 0;
 }
 
+/* Makes both sets, or none. */
+static int make_sets(struct wb_searcher *searcher)
+{
+    uint64_t *allowed = wb_alloc_zero(searcher->bit_words, sizeof *allowed);
+    uint64_t *shown = wb_alloc_zero(searcher->bit_words, sizeof *shown);
+
+    WB_CHECK(!searcher->shown);
+    if (!allowed || !shown) {
+        wb_free(allowed);
+        wb_free(shown);
+        return WB_E_NOMEM;
+    }
+    searcher->allowed = allowed;
+    searcher->shown = shown;
+    count_memory(searcher, 2 * searcher->bit_words * sizeof *allowed);
+    return 0;
+}
+
 /* Reads all bars and makes the sets of documents that may be shown. */
 static int read_bars(struct wb_searcher *searcher)
 {
     struct bar_list list = {.texts = {0}};
-    int err = wb_store_bar_each(searcher->store, take_bar, &list);
 
-    if (err == 0 && !searcher->allowed) {
-        searcher->allowed = wb_alloc_zero(searcher->bit_words, sizeof *searcher->allowed);
-        searcher->shown = wb_alloc_zero(searcher->bit_words, sizeof *searcher->shown);
-        err = searcher->allowed && searcher->shown ? 0 : WB_E_NOMEM;
-        count_memory(searcher, 2 * searcher->bit_words * sizeof *searcher->allowed);
-    }
+    WB_CHECK(!searcher->bars_read);
+    int err = wb_store_bar_each(searcher->store, take_bar, &list);
+    if (err == 0 && !searcher->allowed)
+        err = make_sets(searcher);
     if (searcher->inlinks) {
         searcher->counted -= (size_t)searcher->urls * sizeof *searcher->inlinks;
         wb_kept_drop(WB_KEPT_GENERATIONS, (size_t)searcher->urls * sizeof *searcher->inlinks);
@@ -276,8 +304,9 @@ static int read_bars(struct wb_searcher *searcher)
 int wb_searcher_refresh(struct wb_searcher *searcher)
 {
     uint64_t version;
-    int err = wb_store_bar_version(searcher->store, &version);
 
+    WB_CHECK(searcher->magic == WB_SEARCHER_MAGIC);
+    int err = wb_store_bar_version(searcher->store, &version);
     if (err < 0 || (searcher->bars_read && searcher->bars_version == version))
         return err;
     searcher->bars_read = false; /* if reading fails, the next search tries again */
@@ -293,13 +322,15 @@ int wb_searcher_statics(struct wb_searcher *searcher)
 {
     const void *statics = NULL;
     size_t panes = ((size_t)searcher->urls / WB_WINDOW + 1) * WB_PANES;
-    int err = searcher->statics ? 0 : wb_index_fact(searcher->index, WB_FACT_STATIC, &statics);
 
+    WB_CHECK(searcher->magic == WB_SEARCHER_MAGIC);
+    int err = searcher->statics ? 0 : wb_index_fact(searcher->index, WB_FACT_STATIC, &statics);
     if (err < 0 || searcher->statics)
         return err;
     for (uint32_t docid = 0; docid < searcher->urls; docid++)
         if (((const uint32_t *)statics)[docid] > WB_SCORE_ONE)
             return wb_fail(WB_E_CORRUPT, "the column static has values that no PageRank gives");
+    WB_CHECK(!searcher->static_max); /* it comes with the column, or not at all */
     searcher->static_max = wb_alloc_zero(panes, sizeof *searcher->static_max);
     if (!searcher->static_max)
         return WB_E_NOMEM;
@@ -318,6 +349,8 @@ int wb_searcher_arcs(struct wb_searcher *searcher, enum wb_webdb_direction direc
     struct wb_graph_cursor **cursor = direction == WB_ARCS_OUT ? &searcher->out : &searcher->in;
     int err = 0;
 
+    WB_CHECK(direction == WB_ARCS_OUT || direction == WB_ARCS_IN);
+    WB_CHECK(docid < searcher->urls);
     *list_out = NULL;
     *count_out = 0;
     if (!*cursor)
@@ -341,9 +374,11 @@ static int count_inlinks(struct wb_searcher *searcher, const uint32_t *column)
         if (!wb_searcher_barred(searcher, docid))
             continue;
         err = wb_searcher_arcs(searcher, WB_ARCS_OUT, docid, &targets, &count);
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count; i++) {
+            WB_CHECK(targets[i] < searcher->urls);
             if (inlinks[targets[i]])
                 inlinks[targets[i]]--;
+        }
     }
     if (err < 0) {
         wb_free(inlinks);
@@ -357,8 +392,9 @@ static int count_inlinks(struct wb_searcher *searcher, const uint32_t *column)
 int wb_searcher_inlinks(struct wb_searcher *searcher, const uint32_t **inlinks_out)
 {
     const void *column = NULL;
-    int err = wb_index_fact(searcher->index, WB_FACT_INLINKS, &column);
 
+    WB_CHECK(searcher->magic == WB_SEARCHER_MAGIC);
+    int err = wb_index_fact(searcher->index, WB_FACT_INLINKS, &column);
     if (err == 0 && searcher->barred && !searcher->inlinks)
         err = count_inlinks(searcher, column);
     *inlinks_out = searcher->inlinks ? searcher->inlinks : column;
@@ -368,8 +404,9 @@ int wb_searcher_inlinks(struct wb_searcher *searcher, const uint32_t **inlinks_o
 int wb_searcher_find(struct wb_searcher *searcher, struct wb_slice url, uint32_t *docid_out)
 {
     struct wb_url parsed = WB_URL_INIT;
-    int err = wb_url_parse_typed(url, &parsed);
 
+    WB_CHECK(searcher->magic == WB_SEARCHER_MAGIC);
+    int err = wb_url_parse_typed(url, &parsed);
     *docid_out = WB_DOCID_NONE;
     if (err == 0)
         err = wb_index_find(searcher->index, wb_url_href(&parsed), docid_out);

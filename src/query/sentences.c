@@ -84,6 +84,7 @@ struct wb_text_range wb_text_block(struct wb_slice text, size_t at)
 
 static size_t find_begin(struct wb_slice text, size_t low, size_t first)
 {
+    WB_CHECK(low <= first && first <= text.len);
     size_t back = first - low > BACK_BYTES ? first - BACK_BYTES : low;
 
     for (size_t at = first; at > back; at--)
@@ -108,6 +109,7 @@ static size_t without_headings(struct wb_slice text, size_t begin, size_t least,
 {
     size_t from = begin + WHOLE_BYTES > least ? begin + WHOLE_BYTES : least;
 
+    WB_CHECK(least <= end && end <= text.len);
     while (end > from) {
         const char *last = memrchr(text.ptr + from, '\n', end - from);
         size_t at = last ? (size_t)(last - text.ptr) : end;
@@ -121,6 +123,7 @@ static size_t without_headings(struct wb_slice text, size_t begin, size_t least,
 /* Where it may end with a sentence, and if not, with a word. `least`: what must be in it. */
 static size_t find_end(struct wb_slice text, size_t begin, size_t least, size_t want, size_t high)
 {
+    WB_CHECK(begin <= least && least <= want && want <= high && high <= text.len);
     size_t most = high - begin > want - begin + OVER_BYTES ? want + OVER_BYTES : high;
     size_t shortest = begin + SHORT_BYTES > least ? begin + SHORT_BYTES : least;
 

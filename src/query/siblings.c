@@ -5,7 +5,7 @@
  * mean of how many link to each.
  */
 #include "base/error.h"
-#include "query/engine.h"
+#include "query/searcher.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -57,8 +57,9 @@ int wb_siblings_find(struct wb_searcher *searcher, uint32_t docid, size_t max, s
 {
     struct wb_docids targets = WB_VEC_INIT;
     const uint32_t *inlinks = NULL;
-    int err = collect(searcher, docid, &targets);
 
+    WB_CHECK(docid < searcher->urls);
+    int err = collect(searcher, docid, &targets);
     if (err == 0)
         err = wb_searcher_inlinks(searcher, &inlinks);
     if (err == 0 && targets.count)
@@ -67,6 +68,7 @@ int wb_siblings_find(struct wb_searcher *searcher, uint32_t docid, size_t max, s
         size_t end = i;
         while (end < targets.count && targets.items[end] == targets.items[i])
             end++;
+        WB_CHECK(targets.items[i] < searcher->urls);
         double both = sqrt((double)inlinks[docid] * (double)inlinks[targets.items[i]]);
         double score = (double)(end - i) / (both > 1 ? both : 1);
         err = wb_vec_push(siblings, (struct wb_sibling){targets.items[i], score < 1 ? score : 1});

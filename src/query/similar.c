@@ -8,7 +8,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/map.h"
-#include "query/engine.h"
+#include "extract/extract.h"
+#include "query/results.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -42,6 +43,7 @@ static int count_word(struct wb_ownwords *own, const struct wb_word *word)
     uint64_t hash = wb_hash64_seeded(text.ptr, text.len, (uint64_t)space);
     struct wb_ownword_entry *entry = NULL;
 
+    WB_CHECK(text.len <= WB_WORD_BYTES_MAX);
     while ((entry = wb_map_next(&own->table, hash, entry)))
         if (wb_slice_equal(own->words.items[entry->number].text, text)) {
             own->words.items[entry->number].frequency++;
@@ -64,10 +66,11 @@ static int count_words(struct wb_searcher *searcher, uint32_t docid, const struc
 {
     struct wb_slice texts[2] = {kept->title, kept->text};
     const void *languages = NULL;
+
+    WB_CHECK(docid < searcher->pages);
     int more = 0, err = wb_index_fact(searcher->index, WB_FACT_LANG, &languages);
     uint8_t language = err == 0 ? ((const uint8_t *)languages)[docid] : 0;
     struct wb_word word;
-
     for (int i = 0; err == 0 && i < 2; i++) {
         size_t left = WORDS_READ;
         err = wb_words_begin(searcher->words, texts[i], wb_language_code(language < WB_LANGUAGES ? language : 0));
@@ -107,6 +110,7 @@ static int weigh_words(struct wb_searcher *searcher, struct wb_ownwords *own)
         struct wb_ownword *word = &own->words.items[i];
         char key[WB_WORD_BYTES_MAX + 2];
         struct wb_term term;
+        WB_CHECK(word->text.len <= WB_WORD_BYTES_MAX);
         memcpy(key, word->text.ptr, word->text.len);
         key[word->text.len] = 0;
         key[word->text.len + 1] = word->space;
@@ -141,10 +145,9 @@ static int make_plan(struct wb_qplan *plan, const struct wb_ownwords *own)
             continue;
         slot->list_count = 1;
         slot->df = leaf->cost = df;
-        leaf->slots = slot;
-        leaf->slot_count = 1;
         leaf->scored = true;
-        leaf->end = plan->searcher->urls;
+        *WB_WORDS_OF(leaf) = (struct wb_leaf_words){.slots = slot, .slot_count = 1, .docs = plan->searcher->urls};
+        WB_CHECK(plan->root->item_count < WORDS_KEPT);
         err = wb_plan_leaf_node(plan, leaf, &plan->root->items[plan->root->item_count++]);
     }
     plan->any_of_words = true;
@@ -156,6 +159,7 @@ static uint32_t own_score(const struct wb_qplan *plan, uint32_t docid)
 {
     uint32_t score = 0;
 
+    WB_CHECK(plan->order.count == plan->terms.count); /* the scores were prepared */
     for (size_t i = 0; i < plan->terms.count; i++)
         if (wb_postlist_seek(plan->terms.items[i].list, docid) == docid)
             score += wb_postlist_score(plan->terms.items[i].list, plan->terms.items[i].scorer);
@@ -183,6 +187,7 @@ static int find_by_words(struct wb_searcher *searcher, uint32_t docid, size_t li
         err = wb_qplan_error(&plan);
     for (size_t i = 0; err == 0 && most && i < topk.items.count; i++) {
         uint32_t other = topk.items.items[i].docid;
+        WB_CHECK(topk.items.items[i].score >= wb_scoring_static(&plan, searcher->statics[other]));
         double score = (double)(topk.items.items[i].score - wb_scoring_static(&plan, searcher->statics[other])) / most;
         if (other != docid)
             err = wb_vec_push(found, (struct wb_sibling){other, score < 1 ? score : 1});
@@ -258,6 +263,7 @@ static int compare_near(const void *a, const void *b)
 /* Keeps the nearest ones. */
 static void cut_near(struct near_search *n)
 {
+    WB_CHECK(!n->full || n->items.count >= n->limit);
     if (n->items.count)
         qsort(n->items.items, n->items.count, sizeof *n->items.items, compare_near);
     n->full = n->items.count >= n->limit;
@@ -269,8 +275,9 @@ static void cut_near(struct near_search *n)
 static int take_near(void *context, uint32_t docid, unsigned distance)
 {
     struct near_search *n = context;
-    struct wb_near item = {n->family ? wb_simhash_distance(n->prints[docid], n->print) : distance, docid};
 
+    WB_CHECK(docid < n->searcher->pages); /* prints and groups are those of pages */
+    struct wb_near item = {n->family ? wb_simhash_distance(n->prints[docid], n->print) : distance, docid};
     if (n->limit == 0 || (n->full && compare_near(&item, &n->worst) > 0))
         return 1; /* those with the same fingerprint that follow are no better */
     if (docid == n->docid || wb_searcher_barred(n->searcher, docid) ||
@@ -291,8 +298,9 @@ static int find_near(struct near_search *n)
     struct wb_index *index = n->searcher->index;
     const void *groups = NULL, *prints = NULL;
     uint64_t head = 0;
-    int err = wb_index_fact(index, WB_FACT_NEAR, &groups);
 
+    WB_CHECK(n->docid < n->searcher->pages && n->items.count == 0);
+    int err = wb_index_fact(index, WB_FACT_NEAR, &groups);
     if (err == 0)
         err = wb_index_fact(index, WB_FACT_SIMHASH, &prints);
     n->groups = groups;
@@ -329,8 +337,9 @@ int wb_similar(struct wb_searcher *searcher, uint32_t docid, unsigned kinds, siz
                struct wb_similar_page *pages_out, size_t *count_out)
 {
     struct wb_siblings found = WB_VEC_INIT;
-    int err = wb_searcher_refresh(searcher);
 
+    WB_CHECK(searcher->magic == WB_SEARCHER_MAGIC);
+    int err = wb_searcher_refresh(searcher);
     *count_out = 0;
     wb_arena_clear(&searcher->scratch);
     if (docid >= searcher->urls)
@@ -351,6 +360,7 @@ int wb_similar(struct wb_searcher *searcher, uint32_t docid, unsigned kinds, siz
         bool again = false; /* a near duplicate that was found by words or links, too */
         for (size_t k = 0; !again && k < *count_out; k++)
             again = pages_out[k].docid == found.items[i].docid;
+        WB_CHECK(found.items[i].docid < searcher->urls);
         if (!again)
             pages_out[(*count_out)++] = (struct wb_similar_page){found.items[i].docid, found.items[i].score};
     }

@@ -25,7 +25,10 @@ enum {
     OPENING_BYTES = 60,   /* a page without matches is shown from the first block on that is as long */
 };
 
+enum { SNIPPETER_MAGIC = 0x5742534e }; /* "WBSN" */
+
 struct wb_snippeter {
+    uint32_t magic;
     struct wb_words *words;
     struct wb_matches matches;
 };
@@ -43,6 +46,8 @@ int wb_snippeter_new(struct wb_snippeter **snippeter_out)
     struct wb_snippeter *snippeter = wb_alloc_zero(1, sizeof *snippeter);
     int err = snippeter ? wb_words_new(&snippeter->words) : WB_E_NOMEM;
 
+    if (snippeter)
+        snippeter->magic = SNIPPETER_MAGIC;
     if (err < 0) {
         wb_snippeter_free(snippeter);
         snippeter = NULL;
@@ -55,6 +60,8 @@ void wb_snippeter_free(struct wb_snippeter *snippeter)
 {
     if (!snippeter)
         return;
+    WB_CHECK(snippeter->magic == SNIPPETER_MAGIC);
+    snippeter->magic = 0;
     wb_words_free(snippeter->words);
     wb_matches_release(&snippeter->matches);
     wb_free(snippeter);
@@ -62,6 +69,7 @@ void wb_snippeter_free(struct wb_snippeter *snippeter)
 
 struct wb_words *wb_snippeter_words(struct wb_snippeter *snippeter)
 {
+    WB_CHECK(snippeter->magic == SNIPPETER_MAGIC);
     return snippeter->words;
 }
 
@@ -79,6 +87,8 @@ static struct passage passage_at(const struct snippet *s, size_t first)
 {
     const struct wb_matches *matches = &s->snippeter->matches;
     const struct wb_match *items = matches->items.items;
+
+    WB_CHECK(first < matches->items.count && items[first].end <= s->text.len);
     struct passage passage = {.begin = items[first].begin > BEFORE_BYTES ? items[first].begin - BEFORE_BYTES : 0,
                               .first = items[first].begin,
                               .last = items[first].end};
@@ -127,6 +137,7 @@ static struct passage best_passage(const struct snippet *s, bool prose, const st
 /* The part of the text around [first, last) of which nothing is left out, as far as it matters. */
 static struct wb_text_range around(struct wb_slice text, size_t first, size_t last)
 {
+    WB_CHECK(first <= last && last <= text.len);
     size_t low = first > AROUND_BYTES ? first - AROUND_BYTES : 0,
            high = text.len - last > AROUND_BYTES ? last + AROUND_BYTES : text.len;
     const char *before = memrchr(text.ptr + low, WB_KEPT_GAP, first - low),
@@ -223,9 +234,10 @@ static int put_passage(struct snippet *s, const struct passage *passage)
     const struct wb_matches *matches = &s->snippeter->matches;
     struct wb_slice text = s->text;
     size_t at = passage->begin;
+
+    WB_CHECK(passage->begin <= passage->end && passage->end <= text.len);
     bool begins = wb_text_begins(text, passage->begin), ends = wb_text_ends(text, passage->end);
     int err = s->cut || !begins ? put_gap(s) : 0;
-
     if (err == 0 && s->html->len)
         err = wb_buf_append(s->html, " ", 1);
     for (size_t i = 0; err == 0 && i < matches->items.count; i++) {
@@ -303,6 +315,7 @@ static int put_best(struct snippet *s)
 /* The end of a line about STEP_BYTES behind `from`; `from` if there is none yet. */
 static size_t whole_lines(struct wb_slice text, size_t from)
 {
+    WB_CHECK(from <= text.len);
     size_t low = text.len - from > STEP_BYTES ? from + STEP_BYTES : from;
     const char *end = memchr(text.ptr + low, '\n', text.len - low);
 
@@ -313,6 +326,7 @@ static size_t whole_lines(struct wb_slice text, size_t from)
 
 void wb_snippeter_want(struct wb_snippeter *snippeter, const struct wb_wanted *wanted, size_t count)
 {
+    WB_CHECK(snippeter->magic == SNIPPETER_MAGIC);
     wb_matches_want(&snippeter->matches, snippeter->words, wanted, count);
 }
 
@@ -321,6 +335,8 @@ int wb_snippet(struct wb_snippeter *snippeter, struct wb_snippet_text *text, str
     struct wb_matches *matches = &snippeter->matches;
     int more = 1, err = 0;
 
+    WB_CHECK(snippeter->magic == SNIPPETER_MAGIC);
+    WB_CHECK(matches->words == snippeter->words); /* it was told what to show */
     wb_buf_clear(html_out);
     wb_matches_begin(matches, text->language, text->lines);
     while (err == 0 && more > 0 && !wb_matches_enough(matches)) {

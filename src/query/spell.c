@@ -4,6 +4,7 @@
  * One letter apart: every such spelling is looked up. Two letters apart: the words of the dictionary that begin with
  * the same two letters are compared. For words that no page has: a rare one may be exactly what is meant.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "query/present.h"
@@ -25,6 +26,7 @@ struct best_word {
 
 static void consider(struct best_word *best, struct wb_slice word, unsigned distance, uint32_t df)
 {
+    WB_CHECK(distance > 0 && df > 0); /* 0 means that there is no word yet */
     if (word.len > sizeof best->text || (best->distance && distance > best->distance) ||
         (distance == best->distance && df <= best->df))
         return;
@@ -54,6 +56,7 @@ static int one_apart(struct wb_postings *postings, struct wb_slice word, struct 
     char text[2 * WORD_MAX];
     int err = 0;
 
+    WB_CHECK(word.len < sizeof text); /* one letter is put in */
     for (size_t i = 0; err == 0 && i <= word.len; i++) {
         size_t rest = word.len - i;
         memcpy(text, word.ptr, i);
@@ -109,8 +112,9 @@ static int two_apart(struct wb_postings *postings, struct wb_slice word, struct 
     struct wb_terms *terms = NULL;
     struct wb_term term;
     struct wb_slice key, prefix = wb_slice(word.ptr, 2);
-    int more = 0, err = wb_terms_open(postings, &terms);
 
+    WB_CHECK(word.len >= 2 && best->distance == 0); /* or it is near enough already */
+    int more = 0, err = wb_terms_open(postings, &terms);
     if (err == 0)
         err = wb_terms_seek(terms, prefix);
     for (int i = 0; err == 0 && i < TERMS_MAX && (more = wb_terms_next(terms, &key, &term)) > 0; i++) {

@@ -35,7 +35,10 @@ struct cache_lock {
     uint64_t now;
 };
 
+enum { TEXT_CACHE_MAGIC = 0x57425443 }; /* "WBTC" */
+
 struct wb_text_cache {
+    uint32_t magic;
     struct cache_lock locks[LOCKS]; /* lock i guards the sets whose number ends with i */
     size_t sets;
     uint64_t seed; /* strangers choose the keys */
@@ -55,6 +58,7 @@ int wb_text_cache_new(size_t bytes, uint64_t seed, struct wb_text_cache **cache_
         wb_free(cache);
         return WB_E_NOMEM;
     }
+    cache->magic = TEXT_CACHE_MAGIC;
     cache->sets = sets;
     wb_kept_need(WB_KEPT_TEXTS, sets * WAYS * sizeof *cache->places);
     cache->seed = seed;
@@ -80,6 +84,8 @@ void wb_text_cache_free(struct wb_text_cache *cache)
 {
     if (!cache)
         return;
+    WB_CHECK(cache->magic == TEXT_CACHE_MAGIC);
+    cache->magic = 0;
     for (size_t i = 0; i < LOCKS; i++)
         pthread_mutex_destroy(&cache->locks[i].mutex);
     for (size_t i = 0; i < cache->sets * WAYS; i++)
@@ -102,6 +108,7 @@ static size_t set_of(const struct wb_text_cache *cache, struct wb_slice key)
 int wb_text_cache_find(struct wb_text_cache *cache, struct wb_slice key, struct wb_arena *arena,
                        struct wb_slice *text_out)
 {
+    WB_CHECK(cache->magic == TEXT_CACHE_MAGIC);
     size_t set = set_of(cache, key);
     struct cache_lock *lock = &cache->locks[set % LOCKS];
     int found = 0;
@@ -124,6 +131,7 @@ static void drop_all(struct wb_text_cache *cache, size_t set)
 {
     struct cache_lock *lock = &cache->locks[set % LOCKS];
 
+    WB_CHECK(set < cache->sets);
     pthread_mutex_lock(&lock->mutex);
     for (size_t at = set * WAYS; at < set * WAYS + WAYS; at++) {
         drop(cache->places[at]);
@@ -134,6 +142,7 @@ static void drop_all(struct wb_text_cache *cache, size_t set)
 
 void wb_text_cache_put(struct wb_text_cache *cache, struct wb_slice key, struct wb_slice text)
 {
+    WB_CHECK(cache->magic == TEXT_CACHE_MAGIC);
     size_t set = set_of(cache, key), oldest = set * WAYS;
     struct cache_lock *lock = &cache->locks[set % LOCKS];
 
@@ -171,6 +180,7 @@ void wb_text_cache_put(struct wb_text_cache *cache, struct wb_slice key, struct 
 
 void wb_text_cache_forget(struct wb_text_cache *cache, uint32_t generation)
 {
+    WB_CHECK(cache->magic == TEXT_CACHE_MAGIC);
     for (size_t at = 0; at < cache->sets * WAYS; at++) {
         struct cache_lock *lock = &cache->locks[at / WAYS % LOCKS];
         pthread_mutex_lock(&lock->mutex);

@@ -8,7 +8,7 @@
  * among the best.
  */
 #include "base/check.h"
-#include "query/engine.h"
+#include "query/results.h"
 
 #include <stdlib.h>
 #ifdef __SSE2__
@@ -46,11 +46,13 @@ int wb_topk_add(struct wb_topk *topk, struct wb_found found)
 
     if (at == topk->max) {
         if (at && worse(&items[0], &found)) {
+            WB_CHECK(!topk->sorted);
             items[0] = found;
             sift_down(items, at);
         }
         return 0;
     }
+    WB_CHECK(!topk->sorted && at < topk->max);
     int err = wb_vec_push(&topk->items, found);
     if (err < 0)
         return err;
@@ -68,6 +70,8 @@ static int compare_found(const void *a, const void *b)
 
 void wb_topk_sort(struct wb_topk *topk)
 {
+    WB_CHECK(!topk->sorted);
+    topk->sorted = true;
     if (topk->items.count)
         qsort(topk->items.items, topk->items.count, sizeof *topk->items.items, compare_found);
 }
@@ -114,6 +118,7 @@ static int add_verified(struct top_search *search, struct wb_window window, cons
     uint32_t least;
     int err = 0;
 
+    WB_CHECK(search->deferred);
     WB_EACH_DOC(window, bits, docid, {
         struct wb_found found = {search->sums[docid - window.base], docid, search->sums[docid - window.base]};
         bool matches = !full(search, &least) || found.score > least;
@@ -172,6 +177,7 @@ static uint64_t high_sums(const uint32_t *sums, uint32_t needed)
 
 static void find_high(const uint32_t *sums, struct wb_window window, uint32_t needed, struct wb_windowbits *bits)
 {
+    WB_CHECK(needed <= INT32_MAX); /* comparisons are signed */
     for (uint32_t w = 0; w < window.size / 64; w++)
         bits->word[w] = high_sums(sums + 64 * w, needed);
 }
@@ -182,6 +188,7 @@ static void add_statics(struct top_search *search, struct wb_window window, cons
     const struct wb_qplan *plan = search->plan;
     const uint32_t *statics = plan->searcher->statics;
 
+    WB_CHECK(statics);
     WB_EACH_DOC(window, bits, docid, search->sums[docid - window.base] += wb_scoring_static(plan, statics[docid]);)
 }
 
@@ -205,6 +212,7 @@ static void drop_low(struct top_search *search, struct wb_window window, struct 
 {
     if (rest > least)
         return;
+    WB_CHECK(least <= INT32_MAX);
     for (uint32_t w = 0; w < window.size / 64; w++)
         if (bits->word[w])
             bits->word[w] = keep_high(search->sums + 64 * w, bits->word[w], least - (uint32_t)rest);
@@ -218,6 +226,7 @@ static size_t count_weak(const struct wb_qplan *plan, uint32_t least, uint64_t *
 
     *rest_out = 0;
     while (weak < plan->order.count) {
+        WB_CHECK(weak == 0 || plan->order.items[weak - 1]->bound <= plan->order.items[weak]->bound);
         sum += plan->order.items[weak]->bound;
         if (sum + plan->statics > least)
             break;
@@ -231,6 +240,7 @@ static void sum_terms(struct top_search *search, struct wb_window window, size_t
 {
     const struct wb_qplan *plan = search->plan;
 
+    WB_CHECK(first <= plan->order.count);
     memset(search->sums, 0, window.size * sizeof *search->sums);
     for (size_t i = first; i < plan->order.count; i++) {
         const struct wb_scoreterm *term = plan->order.items[i];
@@ -254,6 +264,7 @@ static int add_better(struct top_search *search, struct wb_window window, const 
     const uint32_t *statics = plan->searcher->statics;
     int err = 0;
 
+    WB_CHECK(search->prune && search->topk->items.count == search->topk->max);
     WB_EACH_DOC(window, bits, docid, {
         uint32_t score = search->sums[docid - window.base] + wb_scoring_static(plan, statics[docid]);
         if (score > least && err == 0) {
@@ -334,8 +345,9 @@ static int all_words(struct top_search *search, struct wb_window window)
     wb_bits_clear(window, &bits);
     memset(search->sums, 0, window.size * sizeof *search->sums);
     for (size_t i = 0; i < plan->root->item_count; i++) {
-        const struct wb_slot *slot = &plan->root->items[i]->leaf->slots[0];
+        const struct wb_slot *slot = &WB_WORDS_OF(plan->root->items[i]->leaf)->slots[0];
         const struct wb_scoreterm *terms = plan->terms.items + slot->first_term;
+        WB_CHECK(slot->first_term + slot->list_count <= plan->terms.count);
         wb_bits_clear(window, &found);
         for (size_t j = 0; j < slot->list_count; j++) {
             if (i == 0)
@@ -343,6 +355,7 @@ static int all_words(struct top_search *search, struct wb_window window)
             else
                 wb_postlist_sum_masked(terms[j].list, window.base, window.size, terms[j].scorer, search->sums,
                                        bits.word, found.word);
+            WB_CHECK(!is_full || rest >= terms[j].bound);
             rest -= is_full ? terms[j].bound : 0;
         }
         bits = found;
@@ -362,6 +375,7 @@ static int all_words(struct top_search *search, struct wb_window window)
 
 static int look_at(struct top_search *search, struct wb_window window)
 {
+    WB_CHECK(window.size > 0 && wb_window_is_sound(window));
     if (search->plan->all_of_words && !search->plan->plain)
         return all_words(search, window);
     return search->plan->any_of_words && !search->plan->plain ? any_words(search, window) : any_plan(search, window);
@@ -375,6 +389,7 @@ static int look_at_first(struct top_search *search, uint32_t base)
     uint32_t least;
     int err = 0;
 
+    WB_CHECK(base % WB_WINDOW == 0);
     for (uint32_t pane = 0; err == 0 && pane < WB_PANES; pane++) {
         if (full(search, &least)) {
             search->pruned = true;
@@ -395,6 +410,8 @@ static int look_at_panes(struct top_search *search, uint32_t base)
     uint32_t least, first = 0;
     int err = 0;
 
+    WB_CHECK(base % WB_WINDOW == 0);
+    WB_CHECK(search->prune && search->topk->items.count == search->topk->max);
     search->pruned = true;
     wb_scoring_look(plan, base);
     full(search, &least);
@@ -412,15 +429,16 @@ static int look_at_panes(struct top_search *search, uint32_t base)
 
 int wb_topk_search(struct wb_qplan *plan, struct wb_topk *topk, uint64_t *counted_out, bool *exact_out)
 {
-    struct top_search *search = wb_alloc(sizeof *search);
     uint32_t least, from = 0;
-    int err = search ? 0 : WB_E_NOMEM;
+    int err = 0;
 
+    WB_CHECK(topk->max > 0 && topk->items.count == 0 && !topk->sorted);
+    WB_CHECK(plan->plain ? plan->words != NULL : plan->searcher->statics != NULL); /* the scores were prepared */
+    struct top_search *search = wb_alloc(sizeof *search);
     *counted_out = 0;
     *exact_out = false;
     if (!search)
         return WB_E_NOMEM;
-    WB_CHECK(topk->max > 0 && topk->items.count == 0);
     search->plan = plan;
     search->topk = topk;
     search->prune = !plan->options->exhaustive && !plan->plain;

@@ -8,9 +8,10 @@
  * What has no scheme may also be a word such as node.js. So nothing is changed but this: if the generation knows the
  * page, it is the first result. The language stays as it is, and "quotes" make words of anything.
  */
+#include "base/check.h"
 #include "base/codec.h"
 #include "base/error.h"
-#include "query/engine.h"
+#include "query/searcher.h"
 #include "url/url.h"
 
 enum { TYPED_BYTES_MAX = 8192 };
@@ -95,8 +96,9 @@ static int try_key(struct typed_search *search, struct wb_slice key)
 {
     struct wb_searcher *searcher = search->searcher;
     uint32_t docid = 0;
-    int err = wb_searcher_find(searcher, key, &docid);
 
+    WB_CHECK(searcher->bars_read);
+    int err = wb_searcher_find(searcher, key, &docid);
     if (err == WB_E_NOTFOUND || (err == 0 && wb_searcher_barred(searcher, docid)))
         return 0;
     if (err == 0 && (search->docid == WB_DOCID_NONE || (search->docid >= searcher->pages && docid < searcher->pages)))
@@ -114,6 +116,7 @@ static int try_slash(struct typed_search *search, struct wb_slice key)
     if (err < 0 || !mark)
         return err;
     size_t at = (size_t)(mark - key.ptr);
+    WB_CHECK(at > 0); /* the host is before it */
     bool slash = key.ptr[at - 1] == '/';
     err = wb_buf_append(&other, key.ptr, slash ? at - 1 : at);
     if (err == 0 && !slash)
@@ -153,8 +156,8 @@ static int rewrite_escapes(struct wb_slice key, bool decode, struct wb_buf *out)
 /* Also with such escapes, or without. */
 static int try_escapes(struct typed_search *search, struct wb_slice key)
 {
+    WB_CHECK(key.len > 0);
     int err = try_slash(search, key);
-
     for (int decode = 1; err == 0 && decode >= 0; decode--) {
         struct wb_buf other = WB_BUF_INIT;
         err = rewrite_escapes(key, decode, &other);
@@ -174,8 +177,11 @@ static int try_www(struct typed_search *search, struct wb_slice key)
 
     if (err < 0 || contains(wb_slice(key.ptr, key.len < 32 ? key.len : 32), "://"))
         return err;
-    if (wb_slice_starts(key, www))
-        return try_escapes(search, wb_slice(key.ptr + www.len, key.len - www.len));
+    if (wb_slice_starts(key, www)) {
+        struct wb_slice rest = wb_slice(key.ptr + www.len, key.len - www.len);
+        bool host = rest.len && !strchr(":/?", rest.ptr[0]); /* not so in "www..?a" */
+        return host ? try_escapes(search, rest) : 0;
+    }
     err = wb_buf_append_slice(&other, www);
     if (err == 0)
         err = wb_buf_append_slice(&other, key);
@@ -224,9 +230,10 @@ int wb_search_url(struct wb_searcher *searcher, struct wb_slice query, uint32_t 
 {
     struct typed_search search = {searcher, WB_DOCID_NONE};
     struct wb_buf text = WB_BUF_INIT;
+
+    WB_CHECK(searcher->magic == WB_SEARCHER_MAGIC);
     int err = query.len > TYPED_BYTES_MAX ? 0 : plain_text(query, &text);
     struct wb_slice typed = wb_buf_slice(&text);
-
     *docid_out = WB_DOCID_NONE;
     /* Behind a scheme, a blank is part of the URL, and the end of a line is where a mail program has cut it. */
     const char *white = has_scheme(typed) ? " \t\n\r" : "";

@@ -5,14 +5,23 @@
  * first way for its cheapest part and the second one for the others.
  */
 #include "base/check.h"
-#include "query/engine.h"
+#include "query/queryplan.h"
 
 enum { FEW = 16 }; /* so few candidates are tested one part after the other, even in an OR */
+
+/* Whether a node has what its kind needs. */
+static bool is_whole(const struct wb_qnode *node)
+{
+    if (node->kind == WB_QNODE_LEAF)
+        return node->leaf && node->item_count == 0;
+    return !node->leaf && (node->kind == WB_QNODE_NOT ? node->item_count == 1 : node->item_count > 0);
+}
 
 uint32_t wb_qnode_next(const struct wb_qplan *plan, const struct wb_qnode *node, uint32_t from)
 {
     uint32_t next = WB_DOCID_END;
 
+    WB_CHECK(is_whole(node));
     switch (node->kind) {
     case WB_QNODE_LEAF:
         return wb_leaf_next(node->leaf, from);
@@ -96,6 +105,7 @@ static void filter_not(struct wb_qplan *plan, const struct wb_qnode *node, struc
 void wb_qnode_filter(struct wb_qplan *plan, const struct wb_qnode *node, struct wb_window window,
                      struct wb_windowbits *bits)
 {
+    WB_CHECK(is_whole(node));
     switch (node->kind) {
     case WB_QNODE_LEAF:
         wb_leaf_filter(node->leaf, window, bits);
@@ -125,6 +135,9 @@ static void eval_and(struct wb_qplan *plan, const struct wb_qnode *node, struct 
     const struct wb_qnode *first = node->items[0];
     size_t i = 0;
 
+    /* Negations only take away: something else must come first, unless there is nothing else. */
+    WB_CHECK(first->kind != WB_QNODE_NOT || node->items[node->item_count - 1]->kind == WB_QNODE_NOT);
+
     wb_bits_clear(window, bits);
     if (first->kind == WB_QNODE_NOT)
         wb_bits_range(window, bits, 0, plan->searcher->pages);
@@ -148,9 +161,10 @@ static void eval_leaf(struct wb_qplan *plan, struct wb_leaf *leaf, struct wb_win
     wb_bits_clear(window, bits);
     wb_leaf_fill(leaf, window, bits);
     verify_leaf(plan, leaf, window, bits);
-    if (leaf->matched) {
-        memcpy(leaf->matched->word, bits->word, window.size / 8);
-        leaf->matched_at = window;
+    struct wb_leaf_words *words = leaf->kind == WB_LEAF_WORDS ? WB_WORDS_OF(leaf) : NULL;
+    if (words && words->matched) {
+        memcpy(words->matched->word, bits->word, window.size / 8);
+        words->matched_at = window;
     }
 }
 
@@ -175,6 +189,8 @@ static void eval_or(struct wb_qplan *plan, const struct wb_qnode *node, struct w
 bool wb_qnode_eval(struct wb_qplan *plan, const struct wb_qnode *node, struct wb_window window,
                    struct wb_windowbits *bits)
 {
+    WB_CHECK(is_whole(node));
+    WB_CHECK(wb_window_is_sound(window));
     switch (node->kind) {
     case WB_QNODE_LEAF:
         eval_leaf(plan, node->leaf, window, bits);
@@ -200,6 +216,8 @@ const uint64_t *wb_qplan_shown(const struct wb_qplan *plan, struct wb_window win
 {
     const struct wb_searcher *searcher = plan->searcher;
 
+    WB_CHECK(wb_window_is_sound(window));
+    WB_CHECK(searcher->shown && (window.base + window.size) / 64 <= searcher->bit_words);
     return (plan->with_status ? searcher->allowed : searcher->shown) + window.base / 64;
 }
 
@@ -207,6 +225,7 @@ bool wb_qplan_eval(struct wb_qplan *plan, struct wb_window window, struct wb_win
 {
     const struct wb_qnode *root = plan->root;
 
+    WB_CHECK(root && is_whole(root));
     if (root->kind == WB_QNODE_LEAF) {
         wb_bits_clear(window, bits);
         wb_leaf_fill(root->leaf, window, bits);
@@ -231,6 +250,7 @@ struct wb_window wb_qplan_window(const struct wb_qplan *plan, uint32_t from)
     bool more = plan->root && from < plan->searcher->urls && !wb_search_is_given_up(plan->options);
     uint32_t next = more ? wb_qnode_next(plan, plan->root, from) : WB_DOCID_END;
 
+    WB_CHECK(next >= from); /* so that a walk over the windows ends */
     if (next >= plan->searcher->urls)
         return (struct wb_window){0, 0};
     return (struct wb_window){next / WB_WINDOW * WB_WINDOW, WB_WINDOW};

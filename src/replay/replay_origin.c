@@ -87,8 +87,9 @@ int wb_replay_origin_labels(struct wb_slice time, const struct wb_url *url, stru
     return wb_fail(WB_E_PROTO, "the host of '%.*s' is too long for replay", WB_SLICE_ARG(wb_url_href(url)));
 }
 
-int wb_replay_origin(const struct wb_replay_base *base, struct wb_slice time, const struct wb_url *url,
-                     struct wb_buf *out)
+/* "http://LABELS.NAME" */
+static int put_origin(const struct wb_replay_base *base, struct wb_slice time, const struct wb_url *url,
+                      struct wb_buf *out)
 {
     size_t before = out->len;
     int err = wb_buf_append_str(out, base->tls ? "https://" : "http://");
@@ -106,7 +107,7 @@ int wb_replay_origin_address(const struct wb_replay_base *base, struct wb_slice 
                              struct wb_buf *out)
 {
     struct wb_slice href = wb_url_href(url);
-    int err = wb_replay_origin(base, time, url, out);
+    int err = put_origin(base, time, url, out);
 
     return err < 0 ? err : wb_buf_append(out, href.ptr + url->path_at, href.len - url->path_at);
 }

@@ -34,14 +34,12 @@ struct wb_replay_base {
 };
 
 /*
- * Appends the labels of the origin of a URL at a time of 14 digits. WB_E_PROTO if there is none: only http and https
- * have one, and hosts whose labels consist of letters, digits, '-' and '_'.
+ * A test seam. Appends the labels of the origin of a URL at a time of 14 digits. WB_E_PROTO if there is none: only http
+ * and https have one, and hosts whose labels consist of letters, digits, '-' and '_'.
  */
 int wb_replay_origin_labels(struct wb_slice time, const struct wb_url *url, struct wb_buf *out);
 
-/* Appends "http://LABELS.NAME", and with the path, query and fragment of the URL. WB_E_PROTO as above. */
-int wb_replay_origin(const struct wb_replay_base *base, struct wb_slice time, const struct wb_url *url,
-                     struct wb_buf *out);
+/* Appends "http://LABELS.NAME" with the path, query and fragment of the URL. WB_E_PROTO as above. */
 int wb_replay_origin_address(const struct wb_replay_base *base, struct wb_slice time, const struct wb_url *url,
                              struct wb_buf *out);
 

@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "base/locked.h"
 #include "base/mem.h"
@@ -199,7 +200,7 @@ static void make_head(uint8_t head[HEAD_CHECK_AT + 8])
     wb_put64(head + HEAD_CHECK_AT, wb_hash64(head, HEAD_CHECK_AT));
 }
 
-/* 1: the head is ours; 0: there is none, or it is damaged. WB_E_NEWER: another program's, which must not be touched. */
+/* 1: the head is ours; 0: there is none, or it is damaged. WB_E_NEWER: of another format; it must not be touched. */
 static int check_head(const struct wb_file *file)
 {
     uint8_t head[HEAD_CHECK_AT + 8], good[HEAD_CHECK_AT + 8];
@@ -211,9 +212,9 @@ static int check_head(const struct wb_file *file)
         return err;
     if (memcmp(head, good, sizeof head) == 0)
         return 1;
-    return memcmp(head, head_mark, 7) == 0 && wb_get64(head + HEAD_CHECK_AT) == wb_hash64(head, HEAD_CHECK_AT)
-               ? wb_fail(WB_E_NEWER, "%s was made by another version", file->path)
-               : 0;
+    unsigned format = wb_mark_format((const char *)head, head_mark);
+    bool sound = wb_get64(head + HEAD_CHECK_AT) == wb_hash64(head, HEAD_CHECK_AT);
+    return sound && format > 1 ? wb_fail_format(file->path, format, 1) : 0;
 }
 
 /*
@@ -639,12 +640,13 @@ static int check_file(const struct wb_file *file, struct chronicle_check *check)
 {
     int good = check_head(file);
     uint64_t size;
-    int err = wb_file_size(file, &size);
 
-    if (good < 0)
-        check->found(check->context, false, WB_CHRONICLE_FILE, 0,
-                     "another version of webbase has made this; not checked");
-    else if (err == 0 && good == 0 && !is_begun(file))
+    if (good == WB_E_NEWER) {
+        check->found(check->context, false, WB_CHRONICLE_FILE, 0, wb_error_message());
+        return 0;
+    }
+    int err = good < 0 ? good : wb_file_size(file, &size);
+    if (err == 0 && good == 0 && !is_begun(file))
         check->found(check->context, true, WB_CHRONICLE_FILE, 0,
                      "the head is damaged; the next server writes it again");
     else if (err == 0 && good == 1 && size != file_bytes())

@@ -47,9 +47,10 @@ void wb_chronicle_merge(struct wb_chronicle_record *sum, const struct wb_chronic
 
 /* ---- one record as bytes ----------------------------------------------------------------------------------------- */
 
+/* Test seams. */
 void wb_chronicle_encode(const struct wb_chronicle_record *record, uint8_t bytes_out[WB_CHRONICLE_RECORD_BYTES]);
 
-/* What is at a place: a record, nothing yet (only zeros), or damage. */
+/* A test seam. What is at a place: a record, nothing yet (only zeros), or damage. */
 enum wb_chronicle_found { WB_CHRONICLE_RECORD, WB_CHRONICLE_NOTHING, WB_CHRONICLE_DAMAGED };
 enum wb_chronicle_found wb_chronicle_decode(enum wb_chronicle_level level, int64_t slot,
                                             const uint8_t bytes[WB_CHRONICLE_RECORD_BYTES],

@@ -7,7 +7,7 @@
 
 #include "serve/server.h"
 
-/* Whether a client with this field Accept-Encoding takes gzip. */
+/* A test seam. Whether a client with this field Accept-Encoding takes gzip. */
 bool wb_delivery_takes_gzip(struct wb_slice accept);
 
 /* Whether a list of entity tags (If-None-Match) has this one. Weak tags count as well. */
@@ -19,7 +19,7 @@ enum wb_delivery_part {
     WB_DELIVERY_BEYOND, /* 416 */
 };
 
-/* Which bytes of a body of this size a field Range asks for: *count_out from *from_out. */
+/* A test seam. Which bytes of a body of this size a field Range asks for: *count_out from *from_out. */
 enum wb_delivery_part wb_delivery_range(struct wb_slice range, uint64_t size, uint64_t *from_out, uint64_t *count_out);
 
 /*

@@ -26,7 +26,7 @@ int wb_orders_note(const char *dir, const struct wb_order *order);
 int wb_orders_read(const char *dir, size_t max, int (*each)(void *context, const struct wb_order *order),
                    void *context);
 
-/* Reads one line, without its end. The texts belong to mem. Returns false if it is damaged. */
+/* A test seam. Reads one line, without its end. The texts belong to mem. Returns false if it is damaged. */
 bool wb_orders_decode(struct wb_slice line, struct wb_buf *mem, struct wb_order *order_out);
 
 int wb_orders_verify(const char *dir,

@@ -87,12 +87,6 @@ size_t wb_route_count(void)
     return ROUTES;
 }
 
-const struct wb_route *wb_route_at(size_t number)
-{
-    WB_CHECK(number < ROUTES);
-    return &routes[number];
-}
-
 const char *wb_route_path(size_t number)
 {
     return number < ROUTES ? routes[number].path : "other";

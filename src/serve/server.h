@@ -106,7 +106,6 @@ const struct wb_route *wb_route_find(struct wb_slice path);
 /* The number of the route of a path, for counters; SIZE_MAX: there is none. And its path. */
 size_t wb_route_number(struct wb_slice path);
 size_t wb_route_count(void);
-const struct wb_route *wb_route_at(size_t number);
 const char *wb_route_path(size_t number);
 
 /* Decides about a request by its head: 0, or 1 and the reply is the refusal. */

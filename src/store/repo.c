@@ -119,8 +119,6 @@ static int refuse_segment(void *context, const struct wb_path_entry *entry)
 
 static int log_create(const char *dir, const struct wb_superblock *superblock, const struct wb_store_options *options)
 {
-    WB_CHECK(superblock->format == WB_SUPERBLOCK_FORMAT);
-
     struct wb_catalog *catalog = NULL;
     char *pages = wb_path_join(dir, WB_SEGMENT_DIR);
     int err;
@@ -248,8 +246,6 @@ static _Atomic uint64_t handles; /* so many were opened in this process */
 static int log_open(const char *dir, const struct wb_superblock *superblock, enum wb_store_mode mode,
                     struct wb_store **store_out)
 {
-    WB_CHECK(superblock->format <= WB_SUPERBLOCK_FORMAT);
-
     struct wb_repo *repo = wb_alloc_zero(1, sizeof *repo);
     struct rollback_check check = {.repo = repo};
     int err;
@@ -271,8 +267,6 @@ static int log_open(const char *dir, const struct wb_superblock *superblock, enu
         err = open_files(repo);
     if (err == 0)
         err = wb_repo_read(repo, check_not_rolled_back, &check);
-    if (err == 0 && mode == WB_STORE_WRITE)
-        err = wb_repo_upgrade(repo);
     if (err == 0 && mode == WB_STORE_WRITE)
         err = wb_repo_recover(repo);
     if (err == 0 && mode == WB_STORE_WRITE)

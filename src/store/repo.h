@@ -126,7 +126,6 @@ struct wb_op {
     struct wb_catalog_entry entry;    /* of a put; its place and stored_bytes are those of its record, in the commit */
     bool has_lifetime;               /* entry.lifetime and lifetime_count are set: it comes from a put */
     bool forgotten;                  /* of a touch: that content was forgotten, and others of its time came later */
-    bool learned;                    /* the latest version had no hash of its content, but was found to have this one */
     bool differs;                    /* of a put: what its record says about time and lifetime may not be true */
     bool has_payload_sha1;
     uint8_t payload_sha1[WB_SHA1_BYTES];
@@ -410,11 +409,6 @@ int wb_repo_resolve_revisits(struct wb_repo_edit *edit, const uint32_t *order, s
 
 int wb_repo_get_many(struct wb_store *store, const struct wb_pageid *ids, size_t count,
                      const struct wb_store_when *when, wb_store_each_page each, void *context);
-
-/* ---- format 2 (repo_recover.c) ---------------------------------------------------------------------- */
-
-/* When a writer opens a repository of format 2: makes it one of this program's format. */
-int wb_repo_upgrade(struct wb_repo *repo);
 
 /* ---- recovery (repo_recover.c) ---------------------------------------------------------------- */
 

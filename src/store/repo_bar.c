@@ -370,7 +370,7 @@ int wb_repo_list_site(struct wb_store *store, struct wb_slice site, struct wb_pa
     if (err == 0)
         err = wb_catalog_summary_get(&l.txn, &summary);
     if (err == 0)
-        err = wb_catalog_entry_each(&l.txn, WB_CATALOG_PAGES, list_page, &l);
+        err = wb_catalog_entry_each(&l.txn, list_page, &l);
     if (err == 0 && summary.gone)
         err = wb_catalog_history_each(&l.txn, (struct wb_pageid){0}, list_gone, &l);
     wb_catalog_txn_abort(&l.txn);

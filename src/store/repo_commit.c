@@ -93,13 +93,9 @@ static void count_outcome(struct log_commit *c, const struct wb_op *op, enum wb_
 /* Whether the op is a capture whose content was there when it was taken, but is not any more. */
 static bool has_lost_its_content(struct wb_pageview *view, const struct wb_op *op)
 {
-    const struct wb_history_version *latest = wb_history_latest(&view->history);
-
     WB_CHECK(op->kind != WB_OP_CAPTURE || op->content != 0);
     WB_CHECK(wb_pageid_equal(view->id, op->id));
     if (op->kind != WB_OP_CAPTURE || (op->record.len == 0 && !op->revisit))
-        return false;
-    if (op->learned && latest && latest->content == 0)
         return false;
     return !wb_history_find(&view->history, op->content);
 }

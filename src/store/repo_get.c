@@ -117,7 +117,7 @@ static int look_up_spot(struct page_lookup *l)
         return 0;
     struct wb_catalog_place place = {version->spot.segment, version->spot.slot, version->spot.logical};
     if (version->ceased == 0) { /* the latest: its entry knows more about it */
-        int err = wb_catalog_entry_get(txn, WB_CATALOG_PAGES, l->id, &l->entry);
+        int err = wb_catalog_entry_get(txn, l->id, &l->entry);
         if (err < 0)
             return err == WB_E_NOTFOUND ? 0 : err;
         return wb_catalog_place_equal(&l->entry.place, &place) && l->entry.epoch == version->arrived;
@@ -143,7 +143,7 @@ static int look_up_version(void *context)
     WB_CHECK(l->when->kind <= WB_STORE_WHEN_CAPTURE);
     WB_CHECK(l->repo->reader.kind >= WB_CATALOG_TXN_AWAKE);
     if (l->when->kind == WB_STORE_WHEN_LATEST)
-        return wb_catalog_entry_get(&l->repo->reader, WB_CATALOG_PAGES, l->id, &l->entry);
+        return wb_catalog_entry_get(&l->repo->reader, l->id, &l->entry);
     err = l->when->kind == WB_STORE_WHEN_CAPTURE ? look_up_spot(l) : 0;
     if (err)
         return err < 0 ? err : 0;

@@ -17,7 +17,6 @@ struct node_tally {
 
 struct node_survey {
     struct wb_repo *repo;
-    struct wb_catalog_summary summary;
     struct wb_catalog_rows rows;
     struct node_tally *tallies; /* one for each node */
     size_t count;
@@ -48,9 +47,7 @@ static int survey(void *context)
     forget_survey(s); /* it may be called again */
     s->count = wb_nodes_count(&s->repo->nodes);
     s->tallies = wb_alloc_zero(s->count, sizeof *s->tallies);
-    int err = s->tallies ? wb_catalog_summary_get(&s->repo->reader, &s->summary) : WB_E_NOMEM;
-    if (err == 0)
-        err = wb_catalog_rows_read(&s->repo->reader, &s->rows);
+    int err = s->tallies ? wb_catalog_rows_read(&s->repo->reader, &s->rows) : WB_E_NOMEM;
     for (size_t i = 0; i < s->rows.count && err == 0; i++) {
         const struct wb_catalog_segment *row = &s->rows.items[i];
         struct node_tally *tally = tally_of(s, row->node);
@@ -61,8 +58,6 @@ static int survey(void *context)
         tally->bytes += row->bytes;
         tally->dead += wb_catalog_segment_dead(row);
     }
-    if (err == 0 && s->count == 1)
-        s->tallies[0].pages = s->summary.pages; /* rows of format 2 do not say how many are old */
     return err;
 }
 

@@ -96,7 +96,6 @@ int wb_op_apply(const struct wb_op *op, struct wb_catalog_place place, const str
         .content = op->content,
         .replaces = op->replaces,
         .forgotten = op->forgotten,
-        .learned = op->learned,
         .has_bytes = op->kind == WB_OP_PUT || op->record.len,
         .place = place,
         .body_bytes = op->entry.body_bytes,

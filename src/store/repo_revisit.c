@@ -112,11 +112,11 @@ static int put_capture(struct wb_repo *repo, struct wb_op *op, const struct wb_h
     WB_CHECK(version->place.segment > 0);
     WB_CHECK(op->revisit == NULL);
     WB_CHECK(*outcome_inout <= WB_STORE_PUT_PAST);
-    op->kind = version->content ? WB_OP_CAPTURE : WB_OP_TOUCH; /* only the latest can lack a hash: format 2 */
+    op->kind = WB_OP_CAPTURE;
     op->content = version->content;
     *outcome_inout =
         *outcome_inout == WB_STORE_PUT_PAST && forgets ? WB_STORE_PUT_OLDER : WB_STORE_PUT_CAPTURE;
-    if (op->kind == WB_OP_CAPTURE && *outcome_inout == WB_STORE_PUT_CAPTURE) {
+    if (*outcome_inout == WB_STORE_PUT_CAPTURE) {
         op->revisit = copy_revisit(revisit);
         err = op->revisit ? 0 : WB_E_NOMEM;
     }
@@ -290,7 +290,7 @@ int wb_repo_put_revisit(struct wb_store *store, const struct wb_store_revisit *r
         return err;
     WB_CHECK(wb_pageid_equal(view->id, revisit->id));
     *outcome_out = WB_STORE_PUT_NEW;
-    if (!version || (version->content == 0 && version->ceased))
+    if (!version)
         return put_waiting(repo, &op, revisit, outcome_out);
     struct wb_history_version original = *version;
     err = forecast(repo, view, &original, revisit->time_ms, outcome_out);
@@ -456,7 +456,7 @@ int wb_repo_resolve_revisits(struct wb_repo_edit *edit, const uint32_t *order, s
     for (size_t i = 0; i < list.count && err == 0; i++) {
         const struct wb_history_version *version = resolve(edit, &list.items[i], order, count);
         enum wb_store_outcome outcome;
-        if (!version || version->content == 0)
+        if (!version)
             continue;
         struct wb_pageview_change change = {.kind = WB_PAGEVIEW_CAPTURE, .time_ms = list.items[i].time_ms};
         change.content = version->content;

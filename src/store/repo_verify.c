@@ -81,14 +81,6 @@ static int look_up_claim(struct wb_repo_verifier *v, struct wb_pageid id, const 
             .status = version->status,
         };
     }
-    if (!claim_out->latest && !claim_out->old && v->summary.old_format) {
-        struct wb_catalog_entry entry;
-        err = wb_catalog_entry_get(&v->txn, WB_CATALOG_OLD, id, &entry);
-        if (err == 0 && wb_catalog_place_equal(&entry.place, place))
-            *claim_out = (struct page_claim){
-                .old = true, .body_bytes = entry.body_bytes, .site = entry.site, .status = entry.status};
-        err = err == WB_E_NOTFOUND ? 0 : err;
-    }
     return err;
 }
 
@@ -125,10 +117,10 @@ static int check_page(struct wb_repo_verifier *v, const struct wb_catalog_segmen
     uint64_t seed = wb_hash64(v->superblock->id, sizeof v->superblock->id);
     if ((c.latest || c.old) &&
         (c.body_bytes != page.body.len || c.status != page.status || c.site != wb_hash64(site.ptr, site.len) ||
-         (c.content && c.content != wb_history_content(&page, seed))))
+         c.content != wb_history_content(&page, seed)))
         return wb_fail(WB_E_CORRUPT, "the catalog and the record of %.*s contradict each other",
                        WB_SLICE_ARG(page.url));
-    if ((c.latest || c.old) && !v->summary.old_format && is_misflagged(row, entry, c.latest))
+    if ((c.latest || c.old) && is_misflagged(row, entry, c.latest))
         return wb_fail(WB_E_CORRUPT, "the block is wrong about which version of %.*s is the latest",
                        WB_SLICE_ARG(page.url));
     v->tallies[row->number].found += c.latest || c.old;

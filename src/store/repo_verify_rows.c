@@ -37,12 +37,6 @@ static int check_page_row(void *context, struct wb_pageid id, const struct wb_ca
     return check_place(v, id, &entry->place, false);
 }
 
-/* Versions that only the snapshot of a repository of format 2 has. */
-static int check_old_row(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
-{
-    return check_place(context, id, &entry->place, false);
-}
-
 /* The past of a page: it must agree with the entry, and no version may be from the future. */
 static int check_history_row(void *context, struct wb_pageid id, struct wb_slice bytes)
 {
@@ -163,9 +157,7 @@ static int check_rows(struct wb_repo_verifier *v)
     v->tallies = wb_alloc_zero((size_t)v->summary.next_segment + 1, sizeof *v->tallies);
     if (!v->tallies)
         return WB_E_NOMEM;
-    err = wb_catalog_entry_each(&v->txn, WB_CATALOG_PAGES, check_page_row, v);
-    if (err == 0)
-        err = wb_catalog_entry_each(&v->txn, WB_CATALOG_OLD, check_old_row, v);
+    err = wb_catalog_entry_each(&v->txn, check_page_row, v);
     if (err == 0)
         err = wb_catalog_history_each(&v->txn, (struct wb_pageid){0}, check_history_row, v);
     if (err == 0)

@@ -284,26 +284,6 @@ static uint16_t days16(uint32_t days)
     return days > UINT16_MAX ? UINT16_MAX : (uint16_t)days;
 }
 
-/*
- * A repository of format 2 has no hashes of contents. If the page has such a version and the new one would
- * replace it, reads it, so that the same content is recognised.
- */
-static int learn_content(struct wb_repo *repo, struct wb_pageid id, struct wb_pageview *view)
-{
-    struct wb_history_version *latest = wb_history_latest(&view->history);
-    struct wb_buf memory = WB_BUF_INIT;
-    struct wb_page page;
-
-    WB_CHECK(wb_pageid_equal(view->id, id));
-    if (!latest || latest->content)
-        return 0;
-    int err = wb_store_get(&repo->store, id, &page, &memory);
-    if (err == 0)
-        latest->content = wb_history_content(&page, repo->content_seed);
-    wb_buf_release(&memory);
-    return err == WB_E_CORRUPT || err == WB_E_NOTFOUND || err == WB_E_DOWN ? 0 : err; /* then it is a new version */
-}
-
 int wb_repo_can_change(struct wb_repo *repo, const struct wb_pageview *view)
 {
     const struct wb_pagefile_kind *kind = repo->files.kind;
@@ -362,15 +342,11 @@ static int forecast(struct wb_repo *repo, struct wb_op *op, const struct wb_page
     if (err == 0)
         err = wb_repo_can_change(repo, *view_out);
     if (err == 0)
-        err = learn_content(repo, op->id, *view_out);
-    if (err == 0)
         err = wb_repo_rival(&(*view_out)->history, page, read_rival, repo, &op->replaces);
     *outcome_out = WB_STORE_PUT_KNOWN;
     if (err != 0) /* covered, or failed */
         return err < 0 ? err : 0;
     struct wb_history *history = &(*view_out)->history;
-    const struct wb_history_version *latest = wb_history_latest(history);
-    op->learned = latest && latest->content == op->content;
     /* A ghost may be gone by the time of the commit, and the bytes with it. */
     const struct wb_history_version *found = wb_history_find(history, op->content);
     bool known = found && !found->ghost, pending = known && found->place.segment == WB_PAGEVIEW_PENDING_SEGMENT;

@@ -95,8 +95,7 @@ static int lock_creation(const char *dir, struct wb_file *lock_out)
 
 static int create_locked(const struct creation *c)
 {
-    struct wb_superblock superblock = {
-        .format = WB_SUPERBLOCK_FORMAT, .design = c->options.design, .created_ms = wb_clock_wall_ms()};
+    struct wb_superblock superblock = {.design = c->options.design, .created_ms = wb_clock_wall_ms()};
     int err;
 
     WB_CHECK(c->organisation->create != NULL);

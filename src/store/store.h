@@ -88,7 +88,7 @@ int wb_store_id(const char *dir, char text_out[WB_STORE_ID_HEX + 1]);
 
 /*
  * Opens a repository. A writer first repairs what a crash left behind. Fails with
- * WB_E_NOTFOUND if dir is not a repository, and with WB_E_NEWER if a newer program made it.
+ * WB_E_NOTFOUND if dir is not a repository, and with WB_E_NEWER if it has another format.
  */
 int wb_store_open(const char *dir, enum wb_store_mode mode, struct wb_store **store_out);
 

@@ -43,7 +43,7 @@ void wb_carousels_free(struct wb_carousels *set);
 int wb_carousels_join(struct wb_carousels *set, const struct wb_supply_request *request, bool share,
                       struct wb_supplier **supplier_out);
 
-/* For statistics and tests: carousels at this moment, parcels that were read from the store, batches decompressed. */
+/* A test seam: carousels at this moment, parcels that were read from the store, batches decompressed. */
 struct wb_carousel_counts {
     uint64_t carousels, parcels, batches;
 };

@@ -399,6 +399,10 @@ static int walk_name(void *context, const struct wb_path_entry *entry)
     wb_free(path);
     if (err == WB_E_NOTFOUND)
         return 0;
+    if (err == WB_E_NEWER) { /* it is listed like one that is damaged; verify says more */
+        walk->state->valid = false;
+        err = 0;
+    }
     if (err == 0)
         err = describe(walk->home, walk->state, &named, &holder);
     return err == 0 ? walk->each(walk->context, &named) : err;
@@ -446,6 +450,10 @@ static int check_name(void *context, const struct wb_path_entry *entry)
     for (unsigned i = 0; i < READ_TRIES && err == 0 && state->damaged; i++)
         err = wb_slots_read(path, check->state);
     wb_free(path);
+    if (err == WB_E_NEWER) {
+        check->found(check->context, true, name, 0, wb_error_message());
+        return 0;
+    }
     if (err < 0)
         return err == WB_E_NOTFOUND ? 0 : err;
     if (!state->valid)

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/file.h"
@@ -24,7 +25,7 @@
  * only makes the file go sooner or later.
  */
 enum { AT_KEPT = 8, AT_LENGTH = 16, AT_HASH = 24, AT_CHECK = 32, HEAD_BYTES = 40 };
-static const char magic[8] = {'W', 'B', 'S', 'H', 'E', 'L', 'F', '1'};
+static const char magic[8] = "WBSHELF1";
 #define SHELF_BYTES_MAX ((size_t)16 << 30)
 
 uint64_t wb_shelf_hash(struct wb_slice bytes)
@@ -100,12 +101,19 @@ int wb_shelf_put(const char *dir, struct wb_slice bytes, int64_t keep_ms, uint64
     return got < 0 ? got : 0;
 }
 
-static bool is_valid(struct wb_slice file, uint64_t hash)
+/* Checks a whole file. WB_E_CORRUPT, WB_E_NEWER. */
+static int check_file(const char *path, struct wb_slice file, uint64_t hash)
 {
-    return file.len >= HEAD_BYTES && memcmp(file.ptr, magic, sizeof magic) == 0 &&
-           wb_get64(file.ptr + AT_CHECK) == head_check(file.ptr) && wb_get64(file.ptr + AT_HASH) == hash &&
-           wb_get64(file.ptr + AT_LENGTH) == file.len - HEAD_BYTES &&
-           wb_hash64(file.ptr + HEAD_BYTES, file.len - HEAD_BYTES) == hash;
+    bool sound = file.len >= HEAD_BYTES && wb_get64(file.ptr + AT_CHECK) == head_check(file.ptr);
+    unsigned format = sound ? wb_mark_format(file.ptr, magic) : 0;
+
+    if (format > 1)
+        return wb_fail_format(path, format, 1);
+    if (format == 1 && wb_get64(file.ptr + AT_HASH) == hash &&
+        wb_get64(file.ptr + AT_LENGTH) == file.len - HEAD_BYTES &&
+        wb_hash64(file.ptr + HEAD_BYTES, file.len - HEAD_BYTES) == hash)
+        return 0;
+    return wb_fail(WB_E_CORRUPT, "%s is damaged; the stream that needs it cannot be resumed", path);
 }
 
 int wb_shelf_get(const char *dir, uint64_t hash, struct wb_buf *bytes_out)
@@ -116,8 +124,8 @@ int wb_shelf_get(const char *dir, uint64_t hash, struct wb_buf *bytes_out)
     int err = shelf_path(dir, hash, &path);
     if (err == 0)
         err = wb_path_read(path.ptr, SHELF_BYTES_MAX, bytes_out);
-    if (err == 0 && !is_valid(wb_buf_slice(bytes_out), hash))
-        err = wb_fail(WB_E_CORRUPT, "%s is damaged; the stream that needs it cannot be resumed", path.ptr);
+    if (err == 0)
+        err = check_file(path.ptr, wb_buf_slice(bytes_out), hash);
     if (err == 0) {
         bytes_out->len -= HEAD_BYTES;
         memmove(bytes_out->ptr, bytes_out->ptr + HEAD_BYTES, bytes_out->len);
@@ -141,8 +149,8 @@ int wb_shelf_map(const char *dir, uint64_t hash, struct wb_shelf_map *map_out)
         err = wb_file_size(&file, &size);
     if (err == 0 && size > HEAD_BYTES && size <= SHELF_BYTES_MAX)
         err = wb_mapping_open(&file, (size_t)size, &memory);
-    if (err == 0 && !(memory && is_valid(wb_slice(memory, (size_t)size), hash)))
-        err = wb_fail(WB_E_CORRUPT, "%s is damaged; the stream that needs it cannot be resumed", path.ptr);
+    if (err == 0)
+        err = check_file(path.ptr, wb_slice(memory, memory ? (size_t)size : 0), hash);
     if (err == 0)
         *map_out = (struct wb_shelf_map){
             .memory = memory, .size = (size_t)size, .bytes = {(char *)memory + HEAD_BYTES, (size_t)size - HEAD_BYTES}};

@@ -20,7 +20,7 @@ int wb_shelf_put(const char *dir, struct wb_slice bytes, int64_t keep_ms, uint64
 /* The hash that wb_shelf_put() would give. */
 uint64_t wb_shelf_hash(struct wb_slice bytes);
 
-/* WB_E_NOTFOUND if they are not there (any more), WB_E_CORRUPT if they are damaged. */
+/* WB_E_NOTFOUND if they are not there (any more), WB_E_CORRUPT if they are damaged, WB_E_NEWER. */
 int wb_shelf_get(const char *dir, uint64_t hash, struct wb_buf *bytes_out);
 
 /*

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "os/clock.h"
 #include "os/path.h"
@@ -11,7 +12,7 @@
  * A slot has 16 sectors, each with a checksum of its own, because disks write sectors as a whole. So a slot that was
  * being written when the power failed can be told from one that is damaged.
  *
- *     0    8  "WBNAMED2"
+ *     0    8  "WBNAMED1"
  *     8    8  sequence, the same in all sectors of a slot
  *    16  488  a part of the state
  *   504    8  hash of everything before
@@ -30,11 +31,12 @@ enum { AT_SAVED = 0, AT_FINISHED = 8, AT_LENGTH = 12, AT_TOKEN = 16 };
 enum { SLOTS = 3 };
 _Static_assert((int)WB_SLOT_BYTES == SECTORS * SECTOR_BYTES, "a slot is made of sectors");
 _Static_assert(AT_TOKEN + WB_TOKEN_TEXT_MAX <= STATE_BYTES, "a token fits");
-static const char magic[8] = {'W', 'B', 'N', 'A', 'M', 'E', 'D', '2'};
+static const char magic[8] = "WBNAMED1";
 
 /* What the sectors of a slot are, one by one. */
 struct slot_look {
     unsigned sound, empty;  /* sectors; the others are damaged */
+    unsigned format;        /* another one that an intact sector has; 0: none */
     unsigned damaged;       /* the first one that is */
     uint64_t first, newest; /* sequences: of the first sound one, and the greatest */
     bool mixed;             /* they are not all the same */
@@ -54,10 +56,12 @@ static struct slot_look look_at(const char *slot)
 
     for (unsigned i = 0; i < SECTORS; i++) {
         const char *sector = slot + i * (size_t)SECTOR_BYTES;
+        bool intact = wb_get64(sector + AT_CHECK) == wb_hash64(sector, AT_CHECK);
+        unsigned format = intact ? wb_mark_format(sector, magic) : 0;
+        look.format = format > 1 ? format : look.format;
         if (is_zero(sector, SECTOR_BYTES)) {
             look.empty++;
-        } else if (memcmp(sector, magic, sizeof magic) == 0 &&
-                   wb_get64(sector + AT_CHECK) == wb_hash64(sector, AT_CHECK)) {
+        } else if (format == 1) {
             uint64_t sequence = wb_get64(sector + AT_SEQUENCE);
             look.first = look.sound ? look.first : sequence;
             look.mixed = look.mixed || sequence != look.first;
@@ -95,12 +99,14 @@ static void take_slot(const char *slot, unsigned number, uint64_t sequence, stru
     memcpy(slots->token, bytes + AT_TOKEN, len);
 }
 
-static void read_slot(const char *slot, unsigned number, struct wb_slots *slots)
+static int read_slot(const char *path, const char *slot, unsigned number, struct wb_slots *slots)
 {
     struct slot_look look = look_at(slot);
 
+    if (look.format)
+        return wb_fail_format(path, look.format, 1);
     if (look.empty == SECTORS) /* never written */
-        return;
+        return 0;
     if (look.sound == SECTORS && !look.mixed) {
         take_slot(slot, number, look.first, slots);
     } else if (look.damaged < SECTORS) {
@@ -113,6 +119,7 @@ static void read_slot(const char *slot, unsigned number, struct wb_slots *slots)
         slots->torn_at = number * (uint64_t)WB_SLOT_BYTES;
         slots->torn = true;
     }
+    return 0;
 }
 
 bool wb_slots_set_back(const struct wb_slots *slots)
@@ -152,7 +159,7 @@ int wb_slots_read(const char *path, struct wb_slots *slots_out)
 
     *slots_out = (struct wb_slots){.valid = false};
     for (size_t at = 0; err == 0 && at + WB_SLOT_BYTES <= bytes.len; at += WB_SLOT_BYTES)
-        read_slot(bytes.ptr + at, (unsigned)(at / WB_SLOT_BYTES), slots_out);
+        err = read_slot(path, bytes.ptr + at, (unsigned)(at / WB_SLOT_BYTES), slots_out);
     wb_buf_release(&bytes);
     return err == WB_E_LIMIT ? 0 : err;
 }

@@ -28,7 +28,7 @@ struct wb_slots {
     char token[WB_TOKEN_TEXT_MAX];
 };
 
-/* Reads a file; slots_out->valid is false if no slot is whole. WB_E_NOTFOUND. */
+/* Reads a file; slots_out->valid is false if no slot is whole. WB_E_NOTFOUND, WB_E_NEWER. */
 int wb_slots_read(const char *path, struct wb_slots *slots_out);
 
 /* Whether the newest place that was saved is damaged, so that the one before counts. */

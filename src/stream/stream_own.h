@@ -22,6 +22,7 @@
 #ifndef WB_STREAM_STREAM_OWN_H
 #define WB_STREAM_STREAM_OWN_H
 
+#include "extract/extract.h"
 #include "query/query.h"
 #include "stream/carousel.h"
 #include "stream/shelf.h"

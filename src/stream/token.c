@@ -5,6 +5,7 @@
 #include "base/codec.h"
 #include "base/error.h"
 #include "base/fields.h"
+#include "base/format.h"
 #include "base/hash.h"
 
 enum { TOKEN_FORMAT = 1, CHECK_BYTES = 8, HEAD_BYTES = 1 + 8 };
@@ -188,8 +189,8 @@ int wb_token_read(struct wb_slice token, uint64_t repository, struct wb_stream_t
     mem_out->len = len;
     if (wb_get64(mem_out->ptr + len - CHECK_BYTES) != wb_hash64(mem_out->ptr, len - CHECK_BYTES))
         return refuse(token);
-    if ((uint8_t)mem_out->ptr[0] > TOKEN_FORMAT)
-        return wb_fail(WB_E_NEWER, "the token was made by a newer version of webbase");
+    if ((uint8_t)mem_out->ptr[0] != TOKEN_FORMAT)
+        return wb_fail_format("the token", (uint8_t)mem_out->ptr[0], TOKEN_FORMAT);
     if (wb_get64(mem_out->ptr + 1) != repository)
         return wb_fail(WB_E_INVALID, "the token is of another repository");
     struct wb_fields fields = wb_fields_of(wb_slice(mem_out->ptr + HEAD_BYTES, len - HEAD_BYTES - CHECK_BYTES));

@@ -54,7 +54,7 @@ int wb_token_write(struct wb_token_writer *writer, const struct wb_stream_place 
 
 /*
  * Reads a token. The ticket borrows from mem_out. WB_E_INVALID: it is damaged, not a token at all, or of another
- * repository; WB_E_NEWER: a newer program made it.
+ * repository; WB_E_NEWER: it has another format.
  */
 int wb_token_read(struct wb_slice token, uint64_t repository, struct wb_stream_ticket *ticket_out,
                   struct wb_stream_place *place_out, struct wb_buf *mem_out);

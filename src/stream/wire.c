@@ -11,7 +11,7 @@
  *   24  n  fields
  *      m   block: has its own checksums (segment.md)
  *
- * Fields of a header: "WBST", number of the version (1), repository (8 bytes), numbers of snapshot, generation, epoch
+ * Fields of a header: "WBST", number of the format (1), repository (8 bytes), numbers of snapshot, generation, epoch
  * and pages, text of the token. Of damage: text of the message. Of the end: number of records since the header.
  *
  * Fields of records: flags (1 byte: 1 start), the start (40 bytes, with flag 1), number of records, and for each of
@@ -39,13 +39,14 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/fields.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
 #define WIRE_MAGIC "WBST"
 
 enum {
-    WIRE_VERSION = 1,
+    WIRE_FORMAT = 1,
     READER_MAGIC = 0x57425752,
     FRAME_BYTES = 24,
     FRAME_AT_FIELDS = 4,
@@ -118,7 +119,7 @@ int wb_wire_put_header(uint64_t repository, const struct wb_stream_info *info, s
     if (err < 0)
         return err;
     memcpy(p, WIRE_MAGIC, sizeof WIRE_MAGIC - 1);
-    p = wb_fields_put(p + sizeof WIRE_MAGIC - 1, WIRE_VERSION);
+    p = wb_fields_put(p + sizeof WIRE_MAGIC - 1, WIRE_FORMAT);
     wb_put64(p, repository);
     p = wb_fields_put(p + 8, info->snapshot);
     p = wb_fields_put(p, info->generation);
@@ -314,13 +315,12 @@ static int read_header(struct wb_wire_reader *reader, struct wb_fields *fields)
     struct wb_stream_place place;
     struct wb_buf mem = WB_BUF_INIT;
     const char *magic = wb_fields_take_bytes(fields, sizeof WIRE_MAGIC - 1);
-    uint64_t version = wb_fields_take(fields, UINT64_MAX);
+    uint64_t format = wb_fields_take(fields, UINT64_MAX);
 
     if (!magic || memcmp(magic, WIRE_MAGIC, sizeof WIRE_MAGIC - 1) != 0)
         return contradicts("its header is wrong");
-    if (version != WIRE_VERSION)
-        return wb_fail(WB_E_NEWER, "the server sends streams of version %llu, which this program does not know",
-                       (unsigned long long)version);
+    if (format != WIRE_FORMAT)
+        return wb_fail_format("the stream of the server", format, WIRE_FORMAT);
     const char *repository = wb_fields_take_bytes(fields, 8);
     reader->info.snapshot = (uint32_t)wb_fields_take(fields, UINT32_MAX);
     reader->info.generation = (uint32_t)wb_fields_take(fields, UINT32_MAX);

@@ -68,7 +68,7 @@ enum wb_wire_got {
  */
 int wb_wire_reader_next(struct wb_wire_reader *reader, struct wb_stream_record *record_out);
 
-/* What the header says. False if it has not arrived yet. */
+/* A test seam. What the header says. False if it has not arrived yet. */
 bool wb_wire_reader_info(const struct wb_wire_reader *reader, struct wb_stream_info *info_out);
 
 #endif

@@ -1,11 +1,11 @@
 /*
  * blob.c - a file of bytes with checksums, written from front to back and read through a mapping.
  *
- *   head, 64 bytes   0 "WBBLOB\r\n"   8 version (4)  12 kind (4)  16 zero (40)  56 checksum of bytes 0 to 56
+ *   head, 64 bytes   0 "WBBLOB\r\n"   8 format (4)  12 kind (4)  16 zero (40)  56 checksum of bytes 0 to 56
  *   bytes            what was appended
  *   sums             8 bytes for each 64 KiB piece of the bytes: see pieces.h
  *   foot, 64 bytes   0 "WBBFOOT\n"   8 bytes of data (8)  16 size of the file (8)  24 pieces (8)
- *                    32 checksum of the sums (8)  40 kind (4)  44 version (4)  48 zero (8)
+ *                    32 checksum of the sums (8)  40 kind (4)  44 format (4)  48 zero (8)
  *                    56 checksum of bytes 0 to 56
  *
  * A file is a blob if and only if these parts follow each other without a gap and agree with each other.
@@ -15,6 +15,7 @@
  */
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/mapping.h"
@@ -23,7 +24,7 @@
 
 enum {
     BLOB_WRITER_MAGIC = 0x5742424c, /* "WBBL" */
-    BLOB_VERSION = 1,
+    BLOB_FORMAT = 1,
     BLOB_END_BYTES = PIECES_END_BYTES,
 };
 _Static_assert(BLOB_END_BYTES == 8 + 4 + TABLE_KIND_BYTES + 40 + 8, "the head as drawn above");
@@ -62,7 +63,7 @@ int wb_blob_create(const char *path, const char *kind, struct wb_blob_writer **w
     writer->magic = BLOB_WRITER_MAGIC;
     memcpy(writer->kind, kind, sizeof writer->kind);
     memcpy(head, "WBBLOB\r\n", 8);
-    wb_put32(head + 8, BLOB_VERSION);
+    wb_put32(head + 8, BLOB_FORMAT);
     memcpy(head + 12, kind, TABLE_KIND_BYTES);
     wb_put64(head + 56, wb_hash64(head, 56));
     err = wb_pieces_create(&writer->pieces, path, head);
@@ -108,7 +109,7 @@ static void put_blob_foot(const struct wb_blob_writer *writer, char foot[BLOB_EN
     wb_put64(foot + 24, sums->len / 8);
     wb_put64(foot + 32, wb_hash64(sums->ptr, sums->len));
     memcpy(foot + 40, writer->kind, TABLE_KIND_BYTES);
-    wb_put32(foot + 44, BLOB_VERSION);
+    wb_put32(foot + 44, BLOB_FORMAT);
     wb_put64(foot + 56, wb_hash64(foot, 56));
 }
 
@@ -149,11 +150,8 @@ static int check_blob_head(const char *head, const char *kind, const char *path)
         return wb_fail(WB_E_CORRUPT, "%s is not a blob", path);
     if (wb_get64(head + 56) != wb_hash64(head, 56))
         return wb_fail(WB_E_CORRUPT, "%s: the head is damaged", path);
-    if (wb_get32(head + 8) > BLOB_VERSION)
-        return wb_fail(WB_E_NEWER, "%s has blob format %u; this program reads formats up to %d", path,
-                       wb_get32(head + 8), BLOB_VERSION);
-    if (wb_get32(head + 8) != BLOB_VERSION)
-        return wb_fail(WB_E_CORRUPT, "%s: the head is damaged", path);
+    if (wb_get32(head + 8) != BLOB_FORMAT)
+        return wb_fail_format(path, wb_get32(head + 8), BLOB_FORMAT);
     if (memcmp(head + 12, kind, TABLE_KIND_BYTES) != 0)
         return wb_fail(WB_E_CORRUPT, "%s holds \"%.4s\", not \"%.4s\"", path, head + 12, kind);
     return 0;
@@ -171,7 +169,7 @@ static int check_blob_foot(const char *foot, const char *kind, uint64_t size, co
     if (wb_get64(foot + 56) != wb_hash64(foot, 56))
         return wb_fail(WB_E_CORRUPT, "%s: the foot is damaged", path);
     if (wb_get64(foot + 16) != size || bytes > size || wb_get64(foot + 24) != wb_pieces_of(bytes) ||
-        memcmp(foot + 40, kind, TABLE_KIND_BYTES) != 0 || wb_get32(foot + 44) != BLOB_VERSION ||
+        memcmp(foot + 40, kind, TABLE_KIND_BYTES) != 0 || wb_get32(foot + 44) != BLOB_FORMAT ||
         size != 2 * BLOB_END_BYTES + bytes + 8 * wb_pieces_of(bytes))
         return wb_fail(WB_E_CORRUPT, "%s: the foot does not match the file", path);
     *bytes_out = bytes;

@@ -1,13 +1,13 @@
 /*
  * column.c - records of one fixed size, written in order and read by number.
  *
- *   head, 64 bytes   0 "WBCOLUMN"   8 version (4)  12 kind (4)  16 bytes per record (4)  20 zero (36)
+ *   head, 64 bytes   0 "WBCOLUMN"   8 format (4)  12 kind (4)  16 bytes per record (4)  20 zero (36)
  *                    56 checksum of bytes 0 to 56
  *   records          one after the other
  *   sums             8 bytes for each 64 KiB piece of the records (the last piece may be shorter): its XXH3, combined
  *                    with its offset in the file
  *   foot, 64 bytes   0 "WBCFOOT\n"   8 records (8)  16 size of the file (8)  24 bytes per record (4)  28 kind (4)
- *                    32 version (4)  36 zero (20)  56 checksum of bytes 0 to 56
+ *                    32 format (4)  36 zero (20)  56 checksum of bytes 0 to 56
  *
  * A file is a column if and only if these parts follow each other without a gap and agree with each other.
  *
@@ -16,6 +16,7 @@
  */
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/mapping.h"
@@ -24,7 +25,7 @@
 
 enum {
     COLUMN_WRITER_MAGIC = 0x57424357, /* "WBCW" */
-    COLUMN_VERSION = 1,
+    COLUMN_FORMAT = 1,
     COLUMN_END_BYTES = PIECES_END_BYTES,
     COLUMN_RECORD_MAX = 1 << 20,
 };
@@ -58,7 +59,7 @@ static void put_head(const struct wb_column_writer *writer, char head[COLUMN_END
     WB_CHECK(writer->record_bytes > 0);
     memset(head, 0, COLUMN_END_BYTES);
     memcpy(head, "WBCOLUMN", 8);
-    wb_put32(head + 8, COLUMN_VERSION);
+    wb_put32(head + 8, COLUMN_FORMAT);
     memcpy(head + 12, writer->kind, 4);
     wb_put32(head + 16, (uint32_t)writer->record_bytes);
     wb_put64(head + 56, wb_hash64(head, 56));
@@ -73,7 +74,7 @@ static void put_foot(const struct wb_column_writer *writer, uint64_t file_bytes,
     wb_put64(foot + 16, file_bytes);
     wb_put32(foot + 24, (uint32_t)writer->record_bytes);
     memcpy(foot + 28, writer->kind, 4);
-    wb_put32(foot + 32, COLUMN_VERSION);
+    wb_put32(foot + 32, COLUMN_FORMAT);
     wb_put64(foot + 56, wb_hash64(foot, 56));
 }
 
@@ -159,11 +160,8 @@ static int check_head(const char *head, const char *kind, size_t record_bytes, c
         return wb_fail(WB_E_CORRUPT, "%s is not a column", path);
     if (wb_get64(head + 56) != wb_hash64(head, 56))
         return damaged_column(path, "head");
-    if (wb_get32(head + 8) > COLUMN_VERSION)
-        return wb_fail(WB_E_NEWER, "%s has column format %u; this program reads formats up to %d", path,
-                       wb_get32(head + 8), COLUMN_VERSION);
-    if (wb_get32(head + 8) != COLUMN_VERSION)
-        return damaged_column(path, "head");
+    if (wb_get32(head + 8) != COLUMN_FORMAT)
+        return wb_fail_format(path, wb_get32(head + 8), COLUMN_FORMAT);
     if (memcmp(head + 12, kind, 4) != 0)
         return wb_fail(WB_E_CORRUPT, "%s holds \"%.4s\", not \"%.4s\"", path, head + 12, kind);
     if (wb_get32(head + 16) != record_bytes)
@@ -185,7 +183,7 @@ static int check_foot(const char *foot, const char *head, size_t record_bytes, u
     if (wb_get64(foot + 56) != wb_hash64(foot, 56))
         return damaged_column(path, "foot");
     if (wb_get64(foot + 16) != size || wb_get32(foot + 24) != record_bytes || memcmp(foot + 28, head + 12, 4) != 0 ||
-        wb_get32(foot + 32) != COLUMN_VERSION || count > size / record_bytes ||
+        wb_get32(foot + 32) != COLUMN_FORMAT || count > size / record_bytes ||
         size != 2 * COLUMN_END_BYTES + count * record_bytes + 8 * wb_pieces_of(count * record_bytes))
         return wb_fail(WB_E_CORRUPT, "%s: the foot does not match the file", path);
     *count_out = count;

@@ -6,6 +6,7 @@
  */
 #include "table/table_format.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/hash.h"
 
 /* ---- head and foot ------------------------------------------------------------------------------ */
@@ -15,7 +16,7 @@ void wb_table_head_put(const char kind[TABLE_KIND_BYTES], char head_out[TABLE_HE
     WB_CHECK(memchr(kind, 0, TABLE_KIND_BYTES) == NULL);
     memset(head_out, 0, TABLE_HEAD_BYTES);
     memcpy(head_out, TABLE_HEAD_MAGIC, 8);
-    wb_put32(head_out + 8, TABLE_VERSION);
+    wb_put32(head_out + 8, TABLE_FORMAT);
     memcpy(head_out + 12, kind, TABLE_KIND_BYTES);
     wb_put64(head_out + 24, wb_hash64(head_out, 24));
 }
@@ -32,7 +33,7 @@ void wb_table_foot_put(const struct wb_table_foot *foot, const char kind[TABLE_K
     wb_put64(foot_out + 32, foot->raw_bytes);
     wb_put64(foot_out + 40, foot->file_bytes);
     memcpy(foot_out + 48, kind, TABLE_KIND_BYTES);
-    wb_put32(foot_out + 52, TABLE_VERSION);
+    wb_put32(foot_out + 52, TABLE_FORMAT);
     wb_put64(foot_out + 56, wb_hash64(foot_out, 56));
 }
 
@@ -52,10 +53,9 @@ int wb_table_head_get(const char head[TABLE_HEAD_BYTES], const char *kind, const
         return wb_fail(WB_E_CORRUPT, "%s is not a table", path);
     if (wb_get64(head + 24) != wb_hash64(head, 24))
         return wb_fail(WB_E_CORRUPT, "%s: the head is damaged", path);
-    if (wb_get32(head + 8) > TABLE_VERSION)
-        return wb_fail(WB_E_NEWER, "%s has table format %u; this program reads formats up to %d", path,
-                       wb_get32(head + 8), TABLE_VERSION);
-    if (wb_get32(head + 8) != TABLE_VERSION || wb_get64(head + 16) != 0)
+    if (wb_get32(head + 8) != TABLE_FORMAT)
+        return wb_fail_format(path, wb_get32(head + 8), TABLE_FORMAT);
+    if (wb_get64(head + 16) != 0)
         return wb_fail(WB_E_CORRUPT, "%s: the head is damaged", path);
     return check_kind(head + 12, kind, path);
 }
@@ -68,7 +68,7 @@ int wb_table_foot_get(const char bytes[TABLE_FOOT_BYTES], const char *kind, cons
     *foot_out = (struct wb_table_foot){0};
     if (memcmp(bytes, TABLE_FOOT_MAGIC, 8) != 0)
         return wb_fail(WB_E_CORRUPT, "%s has no foot: it was never finished, or its end is missing", path);
-    if (wb_get64(bytes + 56) != wb_hash64(bytes, 56) || wb_get32(bytes + 52) != TABLE_VERSION)
+    if (wb_get64(bytes + 56) != wb_hash64(bytes, 56) || wb_get32(bytes + 52) != TABLE_FORMAT)
         return wb_fail(WB_E_CORRUPT, "%s: the foot is damaged", path);
     foot_out->index_at = wb_get64(bytes + 8);
     foot_out->blocks = wb_get64(bytes + 16);

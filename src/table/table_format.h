@@ -3,7 +3,7 @@
  *
  *   head | block | block | ... | index block | ... | foot
  *
- *   head, 32 bytes    0 "WBTABLE\n"   8 version (4)  12 kind (4)  16 zero (8)  24 checksum of bytes 0 to 24
+ *   head, 32 bytes    0 "WBTABLE\n"   8 format (4)  12 kind (4)  16 zero (8)  24 checksum of bytes 0 to 24
  *   block             0 checksum (8)  8 stored bytes (4)  12 raw bytes (4)  16 records (4)
  *                     20 codec (1: 0 none, 1 zstd)  21 type (1: 1 records, 2 index)  22 zero (2)  24 the stored bytes
  *   raw bytes         the records, then the restart points: for every 16th record, starting with the first, its offset
@@ -13,7 +13,7 @@
  *   index block       one record per block. Its key is the shortest prefix of the block's first key that is greater
  *                     than the last key of the previous block; its value is two varints: size of the block, records
  *   foot, 64 bytes    0 "WBTFOOT\n"   8 offset of the index (8)  16 blocks (8)  24 records (8)
- *                     32 bytes of keys and values (8)  40 size of the file (8)  48 kind (4)  52 version (4)
+ *                     32 bytes of keys and values (8)  40 size of the file (8)  48 kind (4)  52 format (4)
  *                     56 checksum of bytes 0 to 56
  *
  * Checksums are XXH3. The checksum of a block covers everything after itself and also its offset in the file. A block
@@ -37,7 +37,7 @@
 #define TABLE_FOOT_MAGIC "WBTFOOT\n"
 
 enum {
-    TABLE_VERSION = 1,
+    TABLE_FORMAT = 1,
     TABLE_HEAD_BYTES = 32,
     TABLE_FOOT_BYTES = 64,
     TABLE_BLOCK_HEAD_BYTES = 24,
@@ -67,7 +67,7 @@ _Static_assert(TABLE_INDEX_BLOCK < TABLE_RAW_MAX, "an index block passes the sam
 enum wb_table_codec { TABLE_CODEC_NONE = 0, TABLE_CODEC_ZSTD = 1 };
 enum wb_table_block_type { TABLE_BLOCK_RECORDS = 1, TABLE_BLOCK_INDEX = 2 };
 
-/* The foot as numbers; kind and version are checked and not kept. */
+/* The foot as numbers; kind and format are checked and not kept. */
 struct wb_table_foot {
     uint64_t index_at, blocks, records, raw_bytes, file_bytes;
 };

@@ -29,6 +29,7 @@
  */
 #include "base/check.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/bytelock.h"
@@ -53,7 +54,7 @@ _Static_assert(AT_FREE + 8 <= (int)WB_TREE_ROOT_BYTES, "the fields fit in the ro
 _Static_assert((int)WB_TREE_ROOT_BYTES <= (int)WB_TREE_PAGE_BYTES, "the root record fits in a page");
 _Static_assert((int)AT_ROOTS == (int)WB_TREE_QUICK_BYTES, "the quick bytes end before the roots");
 
-static const char MAGIC[8] = {'W', 'B', 't', 'r', 'e', 'e', '0', '1'};
+static const char MAGIC[8] = "WBtree01";
 
 /* A file has at most 2^32 pages of 2^12 bytes, so the bytes from 2^46 on are free for locks. */
 #define LOCK_WRITER ((uint64_t)1 << 46)
@@ -96,6 +97,14 @@ static void encode(const struct wb_tree_state *state, char bytes[WB_TREE_ROOT_BY
     wb_put64(bytes + 8, wb_hash64(bytes + 16, WB_TREE_ROOT_BYTES - 16));
 }
 
+/* The format of an intact root record; 0 if it is damaged. */
+static unsigned format_of(const char bytes[WB_TREE_ROOT_BYTES])
+{
+    bool intact = wb_get64(bytes + 8) == wb_hash64(bytes + 16, WB_TREE_ROOT_BYTES - 16);
+
+    return intact ? wb_mark_format(bytes, MAGIC) : 0;
+}
+
 /* Returns false if the bytes are not a valid root record. Checks also that its numbers make sense. */
 static bool decode(const char bytes[WB_TREE_ROOT_BYTES], struct wb_tree_state *state_out)
 {
@@ -104,10 +113,8 @@ static bool decode(const char bytes[WB_TREE_ROOT_BYTES], struct wb_tree_state *s
     *s = (struct wb_tree_state){.txn = wb_get64(bytes + AT_TXN),
                                 .pages = wb_get32(bytes + AT_PAGES),
                                 .free = wb_get64(bytes + AT_FREE)};
-    if (memcmp(bytes, MAGIC, sizeof MAGIC) != 0 ||
-        wb_get64(bytes + 8) != wb_hash64(bytes + 16, WB_TREE_ROOT_BYTES - 16) ||
-        wb_get32(bytes + AT_PAGES + 4) != WB_TREE_PAGE_BYTES || s->pages < WB_TREE_FIRST_PAGE ||
-        s->pages == WB_TREE_IN_MEMORY || s->txn == 0 || s->txn >= TXN_MAX / 2)
+    if (format_of(bytes) != 1 || wb_get32(bytes + AT_PAGES + 4) != WB_TREE_PAGE_BYTES ||
+        s->pages < WB_TREE_FIRST_PAGE || s->pages == WB_TREE_IN_MEMORY || s->txn == 0 || s->txn >= TXN_MAX / 2)
         return false;
     for (unsigned i = 0; i < WB_TREE_TABLES_MAX; i++) {
         const char *at = bytes + AT_ROOTS + i * ROOT_BYTES;
@@ -175,6 +182,9 @@ int wb_tree_roots_read(struct wb_tree *tree, struct wb_tree_state *state_out, st
     }
     if (roots_out)
         *roots_out = roots;
+    for (unsigned i = 0; i < 2 && !roots.sound[0] && !roots.sound[1]; i++)
+        if (format_of(roots.bytes[i]) > 1)
+            return wb_fail_format(tree->file.path, format_of(roots.bytes[i]), 1);
     if (!roots.sound[0] && !roots.sound[1])
         return wb_fail(WB_E_CORRUPT, "%s is damaged: neither copy of its root record matches its checksum",
                        tree->file.path);

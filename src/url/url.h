@@ -22,6 +22,7 @@
 #define WB_URL_URL_H
 
 #include "base/buf.h"
+#include "url/depth.h"
 
 /* Longer URLs are refused (WB_E_LIMIT): nothing that comes from the web may be of unlimited size. */
 #define WB_URL_MAX_BYTES (64u << 10)

@@ -1,13 +1,10 @@
 /*
  * cdx.h - part of warc's door: lines of a CDX index, which say where the record of each capture is.
  *
- * One capture is one line. There are two forms, and both are sorted bytewise:
+ * One capture is one line. The lines of CDXJ, the form that WACZ files have (docs/formats/wacz.md), are sorted
+ * bytewise:
  *
- *   CDXJ     urlkey 20260102030405 {"url":"...","mime":"...","status":"200","digest":"...","length":"...",...}
- *   CDX-11   urlkey 20260102030405 url mime 200 digest redirect - length offset filename
- *
- * WACZ files (docs/formats/wacz.md) have the first form; a CDX server prints both. In the second form a blank
- * separates fields, so blanks inside a field are written as %20, and a field without a value is "-".
+ *   urlkey 20260102030405 {"url":"...","mime":"...","status":"200","digest":"...","length":"...",...}
  */
 #ifndef WB_WARC_CDX_H
 #define WB_WARC_CDX_H
@@ -27,15 +24,11 @@ struct wb_cdx {
     uint64_t offset;          /* of the record; counts only if there is a filename */
 };
 
-/* The first line of a file in the second form. */
-#define WB_CDX_HEADER " CDX N b a m s k r M S V g\n"
-
 /* The time as 14 digits, YYYYMMDDhhmmss, and a NUL; years outside 0 to 9999 give the nearest one inside. */
 #define WB_CDX_TIME_MAX 15
 void wb_cdx_time(int64_t time_ms, char text_out[WB_CDX_TIME_MAX]);
 
-/* Each appends a line with its newline. 0 or WB_E_NOMEM; after an error the buffer may end with a part of a line. */
+/* Appends a line with its newline. 0 or WB_E_NOMEM; after an error the buffer may end with a part of a line. */
 int wb_cdx_append_json(const struct wb_cdx *cdx, struct wb_buf *lines_out);
-int wb_cdx_append_text(const struct wb_cdx *cdx, struct wb_buf *lines_out);
 
 #endif

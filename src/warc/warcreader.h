@@ -81,11 +81,13 @@ int wb_warc_salvage_block(struct wb_warc_reader *r, struct wb_warc_extent *exten
 int wb_warc_reader_skip_line_ends(struct wb_source *s);
 
 /*
- * Opens a reader over an open file or input, of which it takes ownership even if it fails. Its
- * name appears in messages, and tells what kind of archive this is if the content does not.
+ * Opens a reader over an open input, of which it takes ownership even if it fails. Its name
+ * appears in messages, and tells what kind of archive this is if the content does not.
  */
-int wb_warc_open_file(struct wb_file *file, size_t block_max, struct wb_warc_reader **reader_out);
 int wb_warc_open_input(struct wb_warcinput *input, size_t block_max, struct wb_warc_reader **reader_out);
+
+/* A test seam: the same for an open file. */
+int wb_warc_open_file(struct wb_file *file, size_t block_max, struct wb_warc_reader **reader_out);
 
 /* Looks a WARC header field up by name (in any case) and trims its value; false if the record does not have it. */
 bool wb_warc_header(const struct wb_warc_record *record, const char *name, struct wb_slice *value_out);

@@ -7,8 +7,8 @@
 #include "base/bytes.h"
 #include "os/path.h"
 
-
-char *wb_edition_root(const char *dir)
+/* "DIR/webdb", the root of the series, from the heap; NULL when out of memory. */
+static char *root_of(const char *dir)
 {
     WB_CHECK(dir != NULL);
     return wb_path_join(dir, WB_WEBDB_DIR);
@@ -16,7 +16,7 @@ char *wb_edition_root(const char *dir)
 
 int wb_edition_newest(const char *dir, uint32_t *number_out)
 {
-    char *root = wb_edition_root(dir);
+    char *root = root_of(dir);
     int err = root ? wb_series_newest(root, number_out) : WB_E_NOMEM;
 
     WB_CHECK(err == 0 || err < 0);
@@ -56,7 +56,7 @@ unsigned wb_edition_kind(const struct wb_webdb_page *page)
 
 char *wb_edition_path(const char *dir, uint32_t number)
 {
-    char *root = wb_edition_root(dir), *path = root ? wb_series_path(root, number) : NULL;
+    char *root = root_of(dir), *path = root ? wb_series_path(root, number) : NULL;
 
     WB_CHECK(number > 0);
     wb_free(root);
@@ -67,7 +67,7 @@ char *wb_edition_path(const char *dir, uint32_t number)
 
 int wb_edition_share(const char *dir, uint32_t number, struct wb_file *lock_out)
 {
-    char *root = wb_edition_root(dir);
+    char *root = root_of(dir);
     int err = root ? wb_series_share(root, number, lock_out) : WB_E_NOMEM;
 
     WB_CHECK(number > 0);
@@ -77,7 +77,7 @@ int wb_edition_share(const char *dir, uint32_t number, struct wb_file *lock_out)
 
 int wb_webdb_hold(const char *dir, uint32_t edition, const char *holder)
 {
-    char *root = wb_edition_root(dir);
+    char *root = root_of(dir);
     int err = root ? 0 : WB_E_NOMEM;
 
     WB_CHECK(holder != NULL);
@@ -93,7 +93,7 @@ int wb_webdb_hold(const char *dir, uint32_t edition, const char *holder)
 
 int wb_webdb_release(const char *dir, uint32_t edition, const char *holder)
 {
-    char *root = wb_edition_root(dir);
+    char *root = root_of(dir);
     int err = root ? 0 : WB_E_NOMEM;
 
     WB_CHECK(holder != NULL);
@@ -107,7 +107,7 @@ int wb_webdb_release(const char *dir, uint32_t edition, const char *holder)
 
 int wb_webdb_holds(const char *dir, wb_webdb_held each, void *context)
 {
-    char *root = wb_edition_root(dir);
+    char *root = root_of(dir);
     int err = root ? wb_series_holds(root, each, context) : WB_E_NOMEM;
 
     WB_CHECK(each != NULL);

@@ -86,13 +86,10 @@ int wb_contents_find(const struct wb_column *contents, const uint8_t md5[WB_MD5_
 /* What is known about a URL before its row is decoded: enum wb_webdb_kind. */
 unsigned wb_edition_kind(const struct wb_webdb_page *page);
 
-/* "DIR/webdb", the root of the series, from the heap; NULL when out of memory. */
-char *wb_edition_root(const char *dir);
-
 /* The number of the newest edition of a repository; 0 if there is none. */
 int wb_edition_newest(const char *dir, uint32_t *number_out);
 
-/* Reads the manifest of the newest edition. An empty manifest (version 0) if there is no edition. */
+/* Reads the manifest of the newest edition. An empty manifest (edition 0) if there is none. */
 int wb_edition_newest_manifest(const char *dir, struct wb_manifest *manifest_out);
 
 /* "DIR/webdb/00000003", from the heap; NULL when out of memory. */

@@ -19,7 +19,7 @@ struct wb_linkitem {
     uint8_t tag, flags;
 };
 
-/* Appends a piece: 1 to WB_LINKLIST_ITEMS items, numbers strictly ascending. */
+/* A test seam. Appends a piece: 1 to WB_LINKLIST_ITEMS items, numbers strictly ascending. */
 int wb_linklist_encode(const struct wb_linkitem *items, size_t count, struct wb_buf *piece_out);
 
 /* Reads a piece item by item. It allocates nothing; the items borrow from the piece. */

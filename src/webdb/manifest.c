@@ -1,9 +1,9 @@
 /*
  * manifest.c - writes and reads the manifest of an edition.
  *
- *   head, 104 bytes   0 "WBWEBDB\n"   8 version, 1 to 3 (4)  12 edition (4)  16 time in ms (8)  24 rows (8)
+ *   head, 104 bytes   0 "WBWEBDB\n"   8 format, 1 (4)  12 edition (4)  16 time in ms (8)  24 rows (8)
  *                     32 pages (8)  40 fetched (8)  48 links (8)  56 contents (8)  64 sites (8)  72 bytes (8)
- *                     80 bytes of links (8)  88 logs (4)  92 zero (4)  96 epoch of the store (8), from version 3 on
+ *                     80 bytes of links (8)  88 logs (4)  92 zero (4)  96 epoch of the store (8)
  *   log, 20 bytes     0 number (4)  4 offset of the last record merged (8)  12 its end (8); numbers ascend from 1
  *   end               0 XXH3 of everything before it (8)
  *
@@ -14,28 +14,23 @@
  */
 #include "webdb/manifest.h"
 #include "base/bytes.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "os/path.h"
 
 #define MAGIC "WBWEBDB\n"
 
 enum {
-    HEAD_BYTES = 96,  /* of all versions */
-    EPOCH_BYTES = 8,  /* from version 3 on */
+    HEAD_BYTES = 104,
     HEAD_NUMBERS = 8, /* from byte 24 on */
     LOG_BYTES = 20,
     CHECK_BYTES = 8,
     LOGS_MAX = 1 << 20,
-    MANIFEST_MAX = HEAD_BYTES + EPOCH_BYTES + LOG_BYTES * LOGS_MAX + CHECK_BYTES,
+    MANIFEST_MAX = HEAD_BYTES + LOG_BYTES * LOGS_MAX + CHECK_BYTES,
 };
 _Static_assert(sizeof MAGIC == 8 + 1, "the head starts with 8 letters");
-_Static_assert(HEAD_BYTES == 24 + 8 * HEAD_NUMBERS + 4 + 4, "the head as drawn above");
+_Static_assert(HEAD_BYTES == 24 + 8 * HEAD_NUMBERS + 4 + 4 + 8, "the head as drawn above");
 _Static_assert(LOG_BYTES == 4 + 8 + 8, "a log as drawn above");
-
-static size_t head_bytes(uint32_t version)
-{
-    return HEAD_BYTES + (version >= 3 ? EPOCH_BYTES : 0);
-}
 
 /* The numbers of the head from byte 24 on, in their order. */
 static void head_numbers(struct wb_manifest *manifest, uint64_t *numbers[HEAD_NUMBERS])
@@ -65,18 +60,17 @@ static void put_manifest(char *p, const struct wb_manifest *manifest)
     uint64_t *numbers[HEAD_NUMBERS];
 
     WB_CHECK(manifest->logs.count <= LOGS_MAX);
-    memset(p, 0, head_bytes(manifest->version));
+    memset(p, 0, HEAD_BYTES);
     memcpy(p, MAGIC, 8);
-    wb_put32(p + 8, manifest->version);
+    wb_put32(p + 8, WB_WEBDB_FORMAT);
     wb_put32(p + 12, manifest->count.edition);
     wb_put64(p + 16, (uint64_t)manifest->count.time_ms);
     head_numbers(&copy, numbers);
     for (size_t i = 0; i < HEAD_NUMBERS; i++)
         wb_put64(p + 24 + 8 * i, *numbers[i]);
     wb_put32(p + 88, (uint32_t)manifest->logs.count);
-    if (manifest->version >= 3)
-        wb_put64(p + HEAD_BYTES, manifest->count.store_epoch);
-    p += head_bytes(manifest->version);
+    wb_put64(p + 96, manifest->count.store_epoch);
+    p += HEAD_BYTES;
     for (size_t i = 0; i < manifest->logs.count; i++) {
         WB_CHECK(i == 0 || manifest->logs.items[i].log > manifest->logs.items[i - 1].log);
         put_log(p + LOG_BYTES * i, &manifest->logs.items[i]);
@@ -88,13 +82,11 @@ int wb_manifest_write(const char *path, const struct wb_manifest *manifest)
     struct wb_buf bytes = WB_BUF_INIT;
 
     WB_CHECK(path != NULL);
-    WB_CHECK(manifest->version >= 1);
-    WB_CHECK(manifest->version <= WB_WEBDB_VERSION);
     WB_CHECK(manifest->count.pages <= manifest->rows);
     WB_CHECK(manifest->count.fetched <= manifest->count.pages);
     if (manifest->logs.count > LOGS_MAX)
         return wb_fail(WB_E_LIMIT, "%s: the journal has more than %d logs", path, LOGS_MAX);
-    size_t size = head_bytes(manifest->version) + LOG_BYTES * manifest->logs.count;
+    size_t size = HEAD_BYTES + LOG_BYTES * manifest->logs.count;
     int err = wb_buf_reserve(&bytes, size + CHECK_BYTES);
     if (err < 0)
         goto done;
@@ -131,19 +123,16 @@ static int decode_manifest(const char *path, struct wb_slice bytes, struct wb_ma
     const char *p = bytes.ptr;
     uint64_t *numbers[HEAD_NUMBERS];
 
-    WB_CHECK(manifest->version == 0); /* nothing has been decoded yet */
+    WB_CHECK(manifest->logs.count == 0); /* nothing has been decoded yet */
     if (bytes.len < HEAD_BYTES + CHECK_BYTES || memcmp(p, MAGIC, 8) != 0)
         return wb_fail(WB_E_CORRUPT, "%s is not the manifest of a web database", path);
     if (wb_get64(p + bytes.len - CHECK_BYTES) != wb_hash64(p, bytes.len - CHECK_BYTES))
         return wb_fail(WB_E_CORRUPT, "%s: the checksum does not match", path);
-    manifest->version = wb_get32(p + 8);
-    if (manifest->version > WB_WEBDB_VERSION)
-        return wb_fail(WB_E_NEWER, "%s was made by a newer version", path);
+    if (wb_get32(p + 8) != WB_WEBDB_FORMAT)
+        return wb_fail_format(path, wb_get32(p + 8), WB_WEBDB_FORMAT);
     uint32_t logs = wb_get32(p + 88);
-    size_t head = head_bytes(manifest->version);
-    if (manifest->version == 0 || wb_get32(p + 92) != 0 || logs > LOGS_MAX ||
-        bytes.len != head + (size_t)LOG_BYTES * logs + CHECK_BYTES)
-        return wb_fail(WB_E_CORRUPT, "%s has the wrong size, or no version", path);
+    if (wb_get32(p + 92) != 0 || logs > LOGS_MAX || bytes.len != HEAD_BYTES + (size_t)LOG_BYTES * logs + CHECK_BYTES)
+        return wb_fail(WB_E_CORRUPT, "%s has the wrong size", path);
     manifest->count.edition = wb_get32(p + 12);
     manifest->count.time_ms = (int64_t)wb_get64(p + 16);
     head_numbers(manifest, numbers);
@@ -152,8 +141,8 @@ static int decode_manifest(const char *path, struct wb_slice bytes, struct wb_ma
     if (manifest->count.pages > manifest->rows || manifest->count.fetched > manifest->count.pages)
         return wb_fail(WB_E_CORRUPT, "%s: its counts contradict each other", path);
     manifest->count.urls = manifest->rows;
-    manifest->count.store_epoch = head > HEAD_BYTES ? wb_get64(p + HEAD_BYTES) : 0;
-    return read_logs(path, p + head, logs, manifest);
+    manifest->count.store_epoch = wb_get64(p + 96);
+    return read_logs(path, p + HEAD_BYTES, logs, manifest);
 }
 
 int wb_manifest_read(const char *path, struct wb_manifest *manifest_out)
@@ -171,7 +160,6 @@ int wb_manifest_read(const char *path, struct wb_manifest *manifest_out)
     if (err < 0)
         wb_manifest_release(manifest_out);
     wb_buf_release(&bytes);
-    WB_CHECK(err < 0 || manifest_out->version > 0);
     return err;
 }
 

@@ -11,11 +11,7 @@
 
 #define WB_MANIFEST_FILE "manifest"
 
-/*
- * Version 1 had neither near.wbc nor rules.wbt. Such an edition is read as if both were empty. Version 2 had neither
- * kinds.wbc nor ids.wbc, and no epoch of the store. The next update writes version 3.
- */
-#define WB_WEBDB_VERSION 3
+#define WB_WEBDB_FORMAT 1 /* of the files of an edition */
 
 /* How much of one log of the journal is in the edition. */
 struct wb_manifest_log {
@@ -25,7 +21,6 @@ struct wb_manifest_log {
 };
 
 struct wb_manifest {
-    uint32_t version;            /* of the files of the edition */
     struct wb_webdb_count count; /* bytes and link_bytes do not count the manifest itself */
     uint64_t rows;               /* of pages by URL, targets included */
     WB_VEC(struct wb_manifest_log) logs; /* by number */

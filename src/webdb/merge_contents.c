@@ -202,7 +202,7 @@ static int open_id_stage(struct id_stage *s)
 
     check_id_stage(s);
     WB_CHECK(writer->id_edits != NULL);
-    if (err == 0 && writer->old.version >= 3)
+    if (err == 0)
         err = wb_writer_open_old_column(writer, WB_IDS_FILE, WB_IDS_KIND, sizeof(struct wb_stored_id), &s->old);
     return err < 0 ? err : wb_sorter_sort(writer->id_edits);
 }

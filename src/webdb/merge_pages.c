@@ -30,7 +30,7 @@ struct wb_merge_pages {
     struct wb_webdb_writer *writer;
     struct wb_table *old_pages, *old_sites;
     struct wb_cursor *pages_cursor, *sites_cursor;
-    struct wb_column degrees, near;    /* of the old edition; near is empty if that has version 1 */
+    struct wb_column degrees, near; /* of the old edition */
     struct wb_table_writer *pages, *sites;
     struct wb_column_writer *kinds;
     struct wb_merge *merge;
@@ -123,7 +123,7 @@ static int count_page(struct wb_merge_pages *s, const struct wb_webdb_page *page
 /* Tells stage 2 if the store has the page now and did not before, or the other way round. */
 static int tell_id(struct wb_merge_pages *s, struct wb_slice surt, unsigned old_kind, unsigned kind)
 {
-    bool listed = (old_kind & WB_IS_STORED) && s->writer->old.version >= 3; /* it is in the old pages by id */
+    bool listed = old_kind & WB_IS_STORED; /* it is in the old pages by id */
     bool stored = kind & WB_IS_STORED;
     struct wb_pageid id;
     char key[16], value[1 + 4];
@@ -368,7 +368,7 @@ static int open_stage(struct wb_merge_pages *s)
         err = wb_writer_open_old_table(writer, WB_SITES_FILE, WB_SITES_KIND, &s->old_sites, &s->sites_cursor);
     if (err == 0)
         err = wb_writer_open_old_column(writer, WB_DEGREES_FILE, WB_DEGREES_KIND, sizeof(uint32_t), &s->degrees);
-    if (err == 0 && writer->old.version >= 2)
+    if (err == 0)
         err = wb_writer_open_old_column(writer, WB_NEAR_FILE, WB_NEAR_KIND, sizeof(uint32_t), &s->near);
     if (err == 0)
         err = wb_merge_near_open(writer);

@@ -112,7 +112,7 @@ static int open_stage(struct rules_stage *s)
 
     check_stage(s);
     WB_CHECK(s->table == NULL);
-    if (err == 0 && writer->old.version >= 2)
+    if (err == 0)
         err = wb_writer_open_old_table(writer, WB_RULES_FILE, WB_RULES_KIND, &s->old_table, &s->old);
     if (err == 0)
         err = wb_writer_create_table(writer, WB_RULES_FILE, WB_RULES_KIND, 0, &s->table);

@@ -79,7 +79,7 @@ static unsigned visit_word(const struct wb_edit_page *visit)
 
     word |= visit->has_content ? VISIT_CONTENT : 0u;
     word |= visit->status ? VISIT_STATUS : 0u;
-    word |= visit->depth ? VISIT_DEPTH : 0u;
+    word |= visit->depth.links ? VISIT_DEPTH : 0u;
     word |= visit->bytes ? VISIT_BYTES : 0u;
     word |= visit->lifetime ? VISIT_LIFETIME : 0u;
     word |= visit->type.len ? VISIT_TYPE : 0u;
@@ -99,6 +99,7 @@ static char *put_visit(char *p, const struct wb_edit_page *visit)
 
     WB_CHECK(visit->outcome >= WB_OUTCOME_STORED);
     WB_CHECK(visit->outcome <= WB_OUTCOME_ROBOTS);
+    WB_CHECK(visit->depth.need == 0); /* webdb counts links only */
     *p++ = (char)visit->outcome;
     p = wb_fields_put(p, word);
     if (word & VISIT_CONTENT) {
@@ -110,7 +111,7 @@ static char *put_visit(char *p, const struct wb_edit_page *visit)
     if (word & VISIT_STATUS)
         p = wb_fields_put(p, visit->status);
     if (word & VISIT_DEPTH)
-        p = wb_fields_put(p, visit->depth);
+        p = wb_fields_put(p, visit->depth.links);
     if (word & VISIT_BYTES)
         p = wb_fields_put(p, visit->bytes);
     if (word & VISIT_LIFETIME)
@@ -203,7 +204,7 @@ static void take_visit(struct wb_fields *r, struct wb_edit_page *visit)
     if (word & VISIT_STATUS)
         visit->status = (uint16_t)wb_fields_take(r, UINT16_MAX);
     if (word & VISIT_DEPTH)
-        visit->depth = (uint16_t)wb_fields_take(r, UINT16_MAX);
+        visit->depth.links = (uint16_t)wb_fields_take(r, UINT16_MAX);
     if (word & VISIT_BYTES)
         visit->bytes = wb_fields_take(r, UINT64_MAX);
     if (word & VISIT_LIFETIME)

@@ -453,10 +453,10 @@ static int apply_visit(struct wb_pagefold *fold, const struct wb_pageedit *edit)
         return replace_content(fold, edit);
     if (is_page(fold) && (page->flags & WB_PAGE_BARRED || late))
         return 0;
-    int err = is_page(fold) ? 0 : make_page(fold, edit, visit->depth, 0);
+    int err = is_page(fold) ? 0 : make_page(fold, edit, visit->depth.links, 0);
     if (err < 0)
         return err;
-    take_depth(fold, visit->depth);
+    take_depth(fold, visit->depth.links);
     /* A redirect to another spelling of the same page is not news: the answer to that follows as a separate visit. */
     if (visit->outcome == WB_OUTCOME_REDIRECT) {
         int itself = leads_to_itself(fold, visit->location);

@@ -43,7 +43,6 @@ static int write_manifest(struct wb_webdb_writer *writer)
     int err = path ? wb_path_each(writer->fresh, add_size, &writer->next.count) : WB_E_NOMEM;
 
     WB_CHECK(writer->fresh != NULL);
-    WB_CHECK(writer->next.version == WB_WEBDB_VERSION);
     if (err == 0)
         err = wb_manifest_write(path, &writer->next);
     wb_free(path);
@@ -80,7 +79,7 @@ static int is_unchanged(struct wb_webdb_writer *writer, bool *same_out)
     int err = 0;
 
     *same_out = false;
-    if (writer->old_number == 0 || writer->old_number != writer->newest || writer->old.version != WB_WEBDB_VERSION)
+    if (writer->old_number == 0 || writer->old_number != writer->newest)
         return 0;
     err = wb_path_each(writer->fresh, compare_file, &files);
     *same_out = err == 0 && files.same;
@@ -103,7 +102,6 @@ int wb_publish(struct wb_webdb_writer *writer)
     int err = is_unchanged(writer, &same);
     if (err < 0 || same)
         return err < 0 ? err : wb_publish_manifest(writer);
-    writer->next.version = WB_WEBDB_VERSION;
     count->edition = writer->newest + 1;
     count->time_ms = writer->options.now_ms;
     bool renamed = false;
@@ -130,8 +128,7 @@ int wb_publish_manifest(struct wb_webdb_writer *writer)
 
     WB_CHECK(writer->state != WB_WRITER_PUBLISHED);
     WB_CHECK(writer->old_number > 0);
-    WB_CHECK(manifest.version == WB_WEBDB_VERSION); /* an older edition is written again */
-    manifest.logs = writer->next.logs;              /* borrowed */
+    manifest.logs = writer->next.logs; /* borrowed */
     manifest.count.store_epoch = writer->next.count.store_epoch;
     int err = path ? wb_manifest_write(path, &manifest) : WB_E_NOMEM;
     wb_free(path);

@@ -132,7 +132,7 @@ int wb_webdb_add_rows(struct wb_webdb_writer *writer, wb_webdb_found found, void
     char *edition = wb_edition_path(writer->dir, writer->newest);
     int err = edition ? add_table(&s, edition, WB_PAGES_FILE, WB_PAGES_KIND, add_rows) : WB_E_NOMEM;
     char *rules = edition ? wb_path_join(edition, WB_RULES_FILE) : NULL;
-    /* An edition of version 1 has no rules. */
+    /* Lost rules are not worth a report: crawlers ask for them again. */
     if (err == 0 && rules && wb_path_kind(rules) != WB_PATH_NONE)
         err = add_table(&s, edition, WB_RULES_FILE, WB_RULES_KIND, add_rules);
     wb_buf_release(&s.mem);

@@ -121,7 +121,7 @@ struct wb_webdb_link {
     uint8_t from_md5[WB_MD5_BYTES];
     struct wb_slice to;          /* a URL with its scheme */
     struct wb_slice anchor;
-    uint8_t tag, flags;          /* as in the journal: struct wb_edit_link */
+    uint8_t tag, flags;          /* as in the journal: struct wb_pagelink */
 };
 
 /* ---- reading ------------------------------------------------------------------------------------- */
@@ -225,9 +225,6 @@ void wb_webdb_count(const struct wb_webdb *webdb, struct wb_webdb_count *count_o
 /*
  * Every URL of an edition has a number, from 0 to wb_webdb_count.urls - 1, in the order of SURTs: pages, and URLs that
  * only links lead to. Numbers are valid in one edition. From one edition to the next they move, but keep their order.
- *
- * What needs the kinds of URLs or the ids of pages gives WB_E_INVALID for an edition that a program older than these
- * calls has made; the next update adds what is missing.
  */
 
 /* The number of a URL. WB_E_NOTFOUND, WB_E_INVALID. */
@@ -268,7 +265,10 @@ int wb_webdb_kinds(struct wb_webdb *webdb, uint64_t first, uint64_t count, const
  */
 int wb_webdb_numbers_of_ids(struct wb_webdb *webdb, const struct wb_pageid *ids, size_t count, uint32_t *numbers_out);
 
-/* The pages of WB_IS_STORED in the order of their ids: rank 0 to wb_webdb_count.fetched - 1. WB_E_NOTFOUND after. */
+/*
+ * A test seam. The pages of WB_IS_STORED in the order of their ids: rank 0 to wb_webdb_count.fetched - 1. WB_E_NOTFOUND
+ * after.
+ */
 int wb_webdb_id_at(struct wb_webdb *webdb, uint64_t rank, struct wb_pageid *id_out, uint64_t *number_out);
 
 /* The id of any URL of the edition: of a page that was read from it. */
@@ -296,7 +296,7 @@ struct wb_webdb_arcs_options {
 
 struct wb_webdb_arc_text {
     struct wb_slice anchor;
-    uint8_t tag, flags;     /* as in the journal: struct wb_edit_link */
+    uint8_t tag, flags;     /* as in the journal: struct wb_pagelink */
 };
 
 /* Some or all arcs of one URL. A long list comes in several portions. */

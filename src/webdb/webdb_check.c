@@ -36,16 +36,7 @@ static const struct {
 };
 
 _Static_assert(sizeof files / sizeof *files == WB_CHECKED_FILES, "one row per file");
-_Static_assert(WB_CHECKED_MANIFEST == 0, "the manifest is read first: it says which files there are");
-_Static_assert(WB_CHECKED_RULES == WB_CHECKED_NEAR + 1, "an edition of version 1 has all files before these two");
-_Static_assert(WB_CHECKED_KINDS == WB_CHECKED_RULES + 1, "an edition of version 2 has all files up to that one");
-_Static_assert(WB_CHECKED_IDS == WB_CHECKED_KINDS + 1 && WB_CHECKED_FILES == WB_CHECKED_IDS + 1, "nothing follows");
-
-/* How many of the files above an edition of a version has. */
-static int files_of(uint32_t version)
-{
-    return version == 1 ? WB_CHECKED_NEAR : version == 2 ? WB_CHECKED_KINDS : WB_CHECKED_FILES;
-}
+_Static_assert(WB_CHECKED_MANIFEST == 0, "the manifest is read first: it says which format the others have");
 
 /* What is true as long as a check runs. */
 static void check_state(const struct wb_webdb_check *check)
@@ -57,8 +48,8 @@ static void check_state(const struct wb_webdb_check *check)
 
 /* ---- reporting ---------------------------------------------------------------------------------- */
 
-void wb_webdb_check_report_at(struct wb_webdb_check *check, enum wb_webdb_checked file, uint64_t offset,
-                              const char *message)
+/* Reports a problem at an offset of a file. If a file has many problems, only the first ones are reported. */
+static void report_at(struct wb_webdb_check *check, enum wb_webdb_checked file, uint64_t offset, const char *message)
 {
     char name[64];
 
@@ -83,7 +74,7 @@ void wb_webdb_check_report(struct wb_webdb_check *check, enum wb_webdb_checked f
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    wb_webdb_check_report_at(check, file, 0, message);
+    report_at(check, file, 0, message);
 }
 
 bool wb_webdb_check_report_error(struct wb_webdb_check *check, enum wb_webdb_checked file, int err)
@@ -120,7 +111,7 @@ static void note_found(void *context, const char *path, uint64_t offset, const c
 
     WB_CHECK(in->file != WB_CHECKED_MANIFEST); /* only tables and columns report this way */
     (void)path; /* problems name the file by its path within the repository */
-    wb_webdb_check_report_at(in->check, in->file, offset, message);
+    report_at(in->check, in->file, offset, message);
 }
 
 /* A missing file is a problem, unless the whole edition was replaced meanwhile: then returns AGAIN. */
@@ -178,14 +169,11 @@ static void compare_sizes(struct wb_webdb_check *check, const struct wb_manifest
     uint64_t rows = records[WB_CHECKED_PAGES], contents = records[WB_CHECKED_CONTENTS], ids = records[WB_CHECKED_IDS];
 
     WB_CHECK(!has_problems(check));
-    WB_CHECK(manifest->version > 0); /* it was read without a problem */
     if (rows != manifest->rows)
         wb_webdb_check_report(check, WB_CHECKED_PAGES, "%" PRIu64 " rows, but the manifest says %" PRIu64, rows,
                               manifest->rows);
-    if (manifest->version >= 2)
-        compare_size(check, WB_CHECKED_NEAR, records[WB_CHECKED_NEAR], rows);
-    if (manifest->version >= 3)
-        compare_size(check, WB_CHECKED_KINDS, records[WB_CHECKED_KINDS], rows);
+    compare_size(check, WB_CHECKED_NEAR, records[WB_CHECKED_NEAR], rows);
+    compare_size(check, WB_CHECKED_KINDS, records[WB_CHECKED_KINDS], rows);
     compare_size(check, WB_CHECKED_DEGREES, records[WB_CHECKED_DEGREES], rows);
     compare_size(check, WB_CHECKED_CONTENTS, contents, contents > rows ? rows : contents); /* at most one per row */
     compare_size(check, WB_CHECKED_IDS, ids, ids > rows ? rows : ids);
@@ -200,7 +188,7 @@ static int verify_files(struct wb_webdb_check *check, struct wb_webdb_count *cou
 
     check_state(check);
     WB_CHECK(check->webdb == NULL);
-    for (int file = 0; err == 0 && file < files_of(manifest.version); file++)
+    for (int file = 0; err == 0 && file < WB_CHECKED_FILES; file++)
         err = verify_file(check, edition, (enum wb_webdb_checked)file, &manifest, &records[file]);
     if (err == 0 && !has_problems(check))
         compare_sizes(check, &manifest, records);
@@ -225,7 +213,7 @@ static void compare_count(struct wb_webdb_check *check, const char *what, uint64
 static void measure(struct wb_webdb_check *check)
 {
     const struct wb_webdb *webdb = check->webdb;
-    struct wb_table_stat pages, outlinks, inlinks, sites, rules = {0};
+    struct wb_table_stat pages, outlinks, inlinks, sites, rules;
 
     check_state(check);
     WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
@@ -234,8 +222,7 @@ static void measure(struct wb_webdb_check *check)
     wb_table_stat(webdb->outlinks, &outlinks);
     wb_table_stat(webdb->inlinks, &inlinks);
     wb_table_stat(webdb->sites, &sites);
-    if (webdb->rules)
-        wb_table_stat(webdb->rules, &rules);
+    wb_table_stat(webdb->rules, &rules);
     check->seen.link_bytes = outlinks.bytes + inlinks.bytes;
     check->seen.bytes = check->seen.link_bytes + pages.bytes + sites.bytes + rules.bytes + webdb->contents.map_bytes +
                         webdb->degrees.map_bytes + webdb->near.map_bytes + webdb->kinds.map_bytes +

@@ -50,10 +50,6 @@ struct wb_webdb_check {
 void wb_webdb_check_report(struct wb_webdb_check *check, enum wb_webdb_checked file, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same, with the offset in the file. */
-void wb_webdb_check_report_at(struct wb_webdb_check *check, enum wb_webdb_checked file, uint64_t offset,
-                              const char *message);
-
 /* If err means that the file is damaged, reports it and returns true: the check can go on. */
 bool wb_webdb_check_report_error(struct wb_webdb_check *check, enum wb_webdb_checked file, int err);
 

@@ -159,8 +159,6 @@ static void check_kind(struct page_check *w, uint64_t number)
     unsigned kind = wb_edition_kind(&w->page);
 
     check_state(w);
-    if (number >= kinds->count) /* an edition of an older version */
-        return;
     if (*(const uint8_t *)wb_column_at(kinds, number) != kind)
         wb_webdb_check_report(w->check, WB_CHECKED_KINDS, "row %" PRIu64 " is of another kind", number);
     if (kind & WB_IS_STORED)
@@ -296,11 +294,10 @@ int wb_webdb_check_rules(struct wb_webdb_check *check)
     struct wb_cursor *cursor = NULL;
     struct wb_webdb_rules rules;
     struct wb_table_record record;
-    int more, err = check->webdb->rules ? wb_cursor_open(check->webdb->rules, &cursor) : 0;
+    int more, err = wb_cursor_open(check->webdb->rules, &cursor);
 
     WB_CHECK(check->webdb->magic == WB_WEBDB_MAGIC);
-    WB_CHECK(err < 0 || (cursor == NULL) == (check->webdb->rules == NULL));
-    while (err == 0 && cursor && (more = wb_cursor_next(cursor, &record)) != 0) {
+    while (err == 0 && (more = wb_cursor_next(cursor, &record)) != 0) {
         if (more > 0)
             more = wb_rulesrow_decode(record.value, &rules);
         if (more >= 0 && record.key.len != 8)

@@ -18,16 +18,6 @@ static void check_handle(const struct wb_webdb *webdb)
     WB_CHECK(webdb->path != NULL);
 }
 
-/* Kinds and ids exist from version 3 on. */
-static int check_version(const struct wb_webdb *webdb)
-{
-    check_handle(webdb);
-    if (webdb->manifest.version >= 3)
-        return 0;
-    return wb_fail(WB_E_INVALID, "%s was made by an older version and has no page ids: run 'webbase update' first",
-                   webdb->path);
-}
-
 static int no_number(const struct wb_webdb *webdb, uint64_t number)
 {
     check_handle(webdb);
@@ -63,15 +53,11 @@ int wb_webdb_get_number(struct wb_webdb *webdb, uint64_t number, struct wb_webdb
 int wb_webdb_kinds(struct wb_webdb *webdb, uint64_t first, uint64_t count, const uint8_t **kinds_out)
 {
     WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
-    *kinds_out = NULL;
-    int err = check_version(webdb);
-    if (err < 0)
-        return err;
     WB_CHECK(webdb->kinds.count == webdb->manifest.rows);
+    *kinds_out = NULL;
     if (first > webdb->kinds.count || count > webdb->kinds.count - first)
         return no_number(webdb, first + count);
-    if (count > 0)
-        err = wb_column_check(&webdb->kinds, first, count);
+    int err = count > 0 ? wb_column_check(&webdb->kinds, first, count) : 0;
     if (err == 0)
         *kinds_out = wb_column_at(&webdb->kinds, first);
     return err;
@@ -156,8 +142,9 @@ int wb_webdb_numbers_of_ids(struct wb_webdb *webdb, const struct wb_pageid *ids,
     uint64_t rank = 0;
     bool known = false; /* rank is where the id before this one is, or would be */
     uint8_t bytes[16];
-    int err = check_version(webdb);
+    int err = 0;
 
+    check_handle(webdb);
     WB_CHECK(count == 0 || numbers_out != NULL);
     WB_CHECK(count == 0 || ids != NULL);
     for (size_t i = 0; i < count; i++)
@@ -182,12 +169,10 @@ int wb_webdb_id_at(struct wb_webdb *webdb, uint64_t rank, struct wb_pageid *id_o
     WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     *id_out = (struct wb_pageid){0, 0};
     *number_out = 0;
-    int err = check_version(webdb);
-    if (err == 0 && rank >= webdb->ids.count)
-        err =
-            wb_fail(WB_E_NOTFOUND, "%s has only %llu stored pages", webdb->path, (unsigned long long)webdb->ids.count);
-    if (err == 0)
-        err = wb_column_check(&webdb->ids, rank, 1);
+    if (rank >= webdb->ids.count)
+        return wb_fail(WB_E_NOTFOUND, "%s has only %llu stored pages", webdb->path,
+                       (unsigned long long)webdb->ids.count);
+    int err = wb_column_check(&webdb->ids, rank, 1);
     if (err == 0)
         err = page_at(webdb, rank, &number);
     if (err < 0)

@@ -58,15 +58,14 @@ static int check_sizes(const struct wb_webdb *webdb)
 {
     struct wb_table_stat stat;
 
-    WB_CHECK(webdb->manifest.version > 0);
     WB_CHECK(webdb->pages != NULL);
-    WB_CHECK((webdb->rules != NULL) == (webdb->manifest.version >= 2));
+    WB_CHECK(webdb->rules != NULL);
     wb_table_stat(webdb->pages, &stat);
     if (stat.records > WB_NUMBERS_MAX)
         return wb_fail(WB_E_CORRUPT, "%s: it has more rows than there are numbers", webdb->path);
     if (stat.records != webdb->manifest.rows || webdb->degrees.count != stat.records ||
-        webdb->contents.count > stat.records || (webdb->rules && webdb->near.count != stat.records) ||
-        (webdb->manifest.version >= 3 && webdb->kinds.count != stat.records) || webdb->ids.count > stat.records)
+        webdb->contents.count > stat.records || webdb->near.count != stat.records ||
+        webdb->kinds.count != stat.records || webdb->ids.count > stat.records)
         return wb_fail(WB_E_CORRUPT, "%s: its files do not belong to the same edition", webdb->path);
     return 0;
 }
@@ -90,13 +89,13 @@ static int open_files(struct wb_webdb *webdb)
         err = open_column(webdb, WB_DEGREES_FILE, WB_DEGREES_KIND, sizeof(uint32_t), &webdb->degrees);
     if (err == 0)
         err = open_table(webdb, WB_SITES_FILE, WB_SITES_KIND, &webdb->sites);
-    if (err == 0 && webdb->manifest.version >= 2)
+    if (err == 0)
         err = open_column(webdb, WB_NEAR_FILE, WB_NEAR_KIND, sizeof(uint32_t), &webdb->near);
-    if (err == 0 && webdb->manifest.version >= 2)
+    if (err == 0)
         err = open_table(webdb, WB_RULES_FILE, WB_RULES_KIND, &webdb->rules);
-    if (err == 0 && webdb->manifest.version >= 3)
+    if (err == 0)
         err = open_column(webdb, WB_KINDS_FILE, WB_KINDS_KIND, 1, &webdb->kinds);
-    if (err == 0 && webdb->manifest.version >= 3)
+    if (err == 0)
         err = open_column(webdb, WB_IDS_FILE, WB_IDS_KIND, sizeof(struct wb_stored_id), &webdb->ids);
     if (err == 0)
         err = check_sizes(webdb);
@@ -125,7 +124,6 @@ static int open_number(const char *dir, uint32_t number, struct wb_webdb **webdb
         wb_webdb_close(webdb);
         return err;
     }
-    WB_CHECK(webdb->manifest.version > 0);
     WB_CHECK(webdb->degrees.count == webdb->manifest.rows);
     WB_CHECK(webdb->contents.count <= webdb->manifest.rows);
     check_handle(webdb);
@@ -385,8 +383,6 @@ int wb_webdb_get_rules(struct wb_webdb *webdb, struct wb_slice site, struct wb_w
 
     check_handle(webdb);
     *rules_out = (struct wb_webdb_rules){0};
-    if (!webdb->rules)
-        return wb_fail(WB_E_NOTFOUND, "%s contains no robots.txt", webdb->path);
     wb_put64_be(key, wb_edit_site(site));
     int err = wb_webdb_borrow(webdb, webdb->rules, &cursor);
     if (err == 0)

@@ -21,9 +21,9 @@ struct wb_webdb {
     struct wb_file lock;      /* holds the edition; not open if there was nothing to lock */
     struct wb_manifest manifest;
     struct wb_table *pages, *outlinks, *inlinks, *sites;
-    struct wb_table *rules;   /* NULL in an edition of version 1 */
+    struct wb_table *rules;
     struct wb_column contents, degrees;
-    struct wb_column near;    /* empty in an edition of version 1 */
+    struct wb_column near;
     struct wb_column kinds, ids; /* empty in editions of versions 1 and 2 */
     struct wb_cursor *cursor; /* over pages */
     struct wb_webdb_spare {

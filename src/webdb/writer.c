@@ -217,12 +217,17 @@ static int read_old(struct wb_webdb_writer *writer)
     check_writer(writer);
     WB_CHECK(writer->old_number == 0);
     WB_CHECK(writer->lock.fd >= 0); /* nobody replaces the edition while we hold the lock */
-    if (err < 0 || !writer->newest || writer->options.from_scratch)
+    if (err < 0 || !writer->newest)
         return err;
     writer->old_number = writer->newest;
     char *path = wb_writer_old_path(writer, WB_MANIFEST_FILE);
     err = path ? corrupt_if_missing(wb_manifest_read(path, &writer->old)) : WB_E_NOMEM;
     wb_free(path);
+    if (writer->options.from_scratch) { /* a damaged edition is no obstacle, but one of another format is */
+        wb_manifest_release(&writer->old);
+        writer->old_number = 0;
+        return err == WB_E_NEWER || err == WB_E_NOMEM ? err : 0;
+    }
     writer->next.count.store_epoch = writer->old.count.store_epoch;
     for (size_t i = 0; err == 0 && i < writer->old.logs.count; i++)
         err = wb_vec_push(&writer->next.logs, writer->old.logs.items[i]);
@@ -325,12 +330,10 @@ void wb_webdb_writer_saw_epoch(struct wb_webdb_writer *writer, uint64_t epoch)
 
 /* ---- the merge --------------------------------------------------------------------------------- */
 
-/* An edition of an older version is rewritten even if there is nothing to merge. */
 static bool must_merge(const struct wb_webdb_writer *writer)
 {
     WB_CHECK(writer->magic == WB_WRITER_MAGIC);
-    return writer->stat.page_edits + writer->stat.link_edits + writer->rules_count ||
-           (writer->old_number && writer->old.version < WB_WEBDB_VERSION);
+    return writer->stat.page_edits + writer->stat.link_edits + writer->rules_count > 0;
 }
 
 /* Whether the manifest has something new to say, although no table changes. */

@@ -15,9 +15,9 @@ static int skip_invalid(int err)
 /* ---- records --------------------------------------------------------------------------------- */
 
 /* webdb knows links only: what is needed has the depth that a link gives it, or none. */
-static unsigned link_depth(unsigned depth)
+static unsigned link_depth(struct wb_depth depth)
 {
-    return wb_edit_is_need(depth) ? UINT16_MAX : depth;
+    return depth.need ? WB_DEPTH_UNKNOWN : depth.links;
 }
 
 static struct wb_pageedit known_edit(struct wb_slice url, int64_t time_ms, unsigned depth, bool wanted)
@@ -41,12 +41,12 @@ static int add_known(struct wb_webdb_writer *writer, struct wb_slice url, int64_
     return skip_invalid(wb_writer_add_target(writer, url, &known, &id));
 }
 
-static bool is_wanted(const struct wb_edit_link *link)
+static bool is_wanted(const struct wb_pagelink *link)
 {
-    return (link->flags & (WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW)) == WB_EDIT_LINK_FOLLOW;
+    return (link->flags & (WB_PAGELINK_FOLLOW | WB_PAGELINK_NOFOLLOW)) == WB_PAGELINK_FOLLOW;
 }
 
-static int take_link(struct wb_webdb_writer *writer, const struct wb_edit *edit, const struct wb_edit_link *link)
+static int take_link(struct wb_webdb_writer *writer, const struct wb_edit *edit, const struct wb_pagelink *link)
 {
     unsigned depth = link_depth(edit->page.depth);
     struct wb_pageedit known = known_edit(link->url, edit->time_ms, depth + 1u, is_wanted(link));
@@ -67,21 +67,20 @@ static int take_visit(struct wb_webdb_writer *writer, const struct wb_edit *edit
                                 .url = edit->page.url, .depth = (uint16_t)link_depth(edit->page.depth),
                                 .visit = edit->page};
 
-    visit.visit.depth = visit.depth;
-
+    visit.visit.depth = (struct wb_depth){.links = visit.depth};
     WB_CHECK(edit->kind == WB_EDIT_PAGE);
     WB_CHECK(edit->page.outcome >= WB_OUTCOME_STORED); /* the journal has checked its record */
     WB_CHECK(edit->page.outcome <= WB_OUTCOME_ROBOTS);
     int err = wb_writer_add_page_edit(writer, &visit);
     if (err == 0 && edit->page.outcome == WB_OUTCOME_REDIRECT && edit->page.location.len)
-        err = add_known(writer, edit->page.location, edit->time_ms, visit.depth, !wb_edit_is_need(edit->page.depth), 0);
+        err = add_known(writer, edit->page.location, edit->time_ms, visit.depth, !edit->page.depth.need, 0);
     return skip_invalid(err);
 }
 
 /* A record that was read from a log: its links are packed. */
 static int take_page(struct wb_webdb_writer *writer, const struct wb_edit *edit, struct wb_buf *mem)
 {
-    struct wb_edit_link link;
+    struct wb_pagelink link;
     size_t at = 0;
     int got = take_visit(writer, edit);
 
@@ -112,7 +111,7 @@ int wb_webdb_add_visit(struct wb_webdb_writer *writer, const struct wb_edit *edi
 /* Seeds, the URLs of a sitemap or feed, or URLs given to a crawler because their lifetime ends. */
 static int take_urls(struct wb_webdb_writer *writer, const struct wb_edit *edit, struct wb_buf *mem)
 {
-    struct wb_edit_link link;
+    struct wb_pagelink link;
     size_t at = 0;
     int got;
 
@@ -120,13 +119,13 @@ static int take_urls(struct wb_webdb_writer *writer, const struct wb_edit *edit,
     while ((got = wb_edit_links_next(edit, &at, mem, &link)) > 0) {
         struct wb_pageedit ask = {.kind = WB_PAGEEDIT_ASK, .time_ms = edit->time_ms, .id = WB_PAGEEDIT_NO_ID,
                                   .url = link.url};
-        unsigned depth = edit->kind == WB_EDIT_SEEDS ? edit->count : 1;
-        if (link.tag == WB_EDIT_TAG_SITEMAP)
+        struct wb_depth depth = edit->kind == WB_EDIT_SEEDS ? edit->depth : (struct wb_depth){.links = 1};
+        if (link.tag == WB_PAGELINK_TAG_SITEMAP)
             continue;
         if (edit->kind == WB_EDIT_ASK)
             got = skip_invalid(wb_writer_add_page_edit(writer, &ask));
         else
-            got = add_known(writer, link.url, edit->time_ms, link_depth(depth), !wb_edit_is_need(depth),
+            got = add_known(writer, link.url, edit->time_ms, link_depth(depth), !depth.need,
                             link.modified_ms);
         if (got < 0)
             return got;

@@ -305,7 +305,7 @@ def more_spellings_of_a_url(folder):
             for way in typed:
                 r = get(s, '/', q=way)
                 assert r.status == 302 and urllib.parse.unquote(r.field('Location')) == '/page?url=' + url, (way, r.field('Location'))
-        for typed in ('http://a.example/a b c', 'http://a.example/ http://b.example/', 'a.example/a b'):
+        for typed in ('http://a.example/a b c', 'http://a.example/ http://b.example/', 'a.example/a b', 'http://www..?a', 'www..?a'):
             assert get(s, '/', q=typed).status == 200, typed
 
 

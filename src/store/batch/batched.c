@@ -354,7 +354,7 @@ static int count_event(void *context, const struct wb_catalog_event *event)
         return 0;
     c->any = true;
     c->last = event->id;
-    int err = wb_catalog_entry_get(&c->txn, WB_CATALOG_PAGES, event->id, &entry);
+    int err = wb_catalog_entry_get(&c->txn, event->id, &entry);
     c->pages += err == WB_E_NOTFOUND;
     return err == WB_E_NOTFOUND ? 0 : err;
 }

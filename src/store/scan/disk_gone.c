@@ -28,7 +28,7 @@ static int find_gone(void *context, struct wb_pageid id, struct wb_slice bytes)
     }
     uint64_t site;
     int err = wb_history_decode(bytes, &scan->view.history, &site);
-    if (err < 0 && err != WB_E_NOMEM) {
+    if (err == WB_E_CORRUPT) {
         (void)wb_catalog_corrupt(scan->catalog, WB_CATALOG_HISTORY, "a row that is not a history");
         return wb_disk_scan_note(scan);
     }

@@ -27,7 +27,7 @@
 /* ---- positions ------------------------------------------------------------------------------------- */
 
 /* A position names a block and a slot in it; of a page that is gone, its id. Compaction keeps both, and their order. */
-enum { POSITION_FORMAT = 1, POSITION_AT_CHECK = WB_STORE_POSITION_BYTES - 8 };
+enum { POSITION_OF_LOG = 1, POSITION_AT_CHECK = WB_STORE_POSITION_BYTES - 8 };
 
 static void put_position(const struct wb_disk_scan *scan, const struct wb_catalog_place *place,
                          struct wb_store_position *position_out)
@@ -35,7 +35,7 @@ static void put_position(const struct wb_disk_scan *scan, const struct wb_catalo
     char *bytes = position_out->bytes;
 
     WB_CHECK(scan->repo->magic == WB_REPO_MAGIC);
-    bytes[0] = POSITION_FORMAT;
+    bytes[0] = POSITION_OF_LOG;
     bytes[1] = scan->told_gone;
     wb_put16(bytes + 2, place->slot);
     wb_put32(bytes + 4, place->segment);
@@ -55,7 +55,7 @@ void wb_disk_scan_tell(const struct wb_store_scan *base, struct wb_store_positio
 static int check_position(const struct wb_disk_scan *scan, const char *bytes)
 {
     WB_CHECK(scan->repo->magic == WB_REPO_MAGIC);
-    if (bytes[0] != POSITION_FORMAT ||
+    if (bytes[0] != POSITION_OF_LOG ||
         wb_get64(bytes + POSITION_AT_CHECK) != wb_hash64_seeded(bytes, POSITION_AT_CHECK, scan->repo->content_seed))
         return wb_fail(WB_E_INVALID, "this is not a position in a scan of %s", scan->repo->dir);
     return 0;
@@ -101,7 +101,7 @@ int wb_disk_scan_position_compare(const struct wb_store_position *a, const struc
 
     if (wb_sorted_position_is(a))
         return wb_sorted_position_compare(a, b);
-    WB_CHECK(a->bytes[0] == POSITION_FORMAT && b->bytes[0] == POSITION_FORMAT);
+    WB_CHECK(a->bytes[0] == POSITION_OF_LOG && b->bytes[0] == POSITION_OF_LOG);
     if (a->bytes[1] != b->bytes[1])
         return a->bytes[1] < b->bytes[1] ? -1 : 1;
     if (a->bytes[1])
@@ -179,7 +179,7 @@ static bool frames_match(const struct wb_disk_scan *scan, uint32_t number)
 /* Lists the pages of the block that count. *secret_out: bytes of the others may have been taken down. */
 static int choose_pages(struct wb_disk_scan *scan, bool *secret_out)
 {
-    bool marked = scan->at->row.removed > 0 || wb_block_is_old(&scan->at->head), outside, hidden, mine;
+    bool marked = scan->at->row.removed > 0, outside, hidden, mine;
     int64_t matched = -1; /* the frame that was checked last */
     int err = wb_vec_reserve(&scan->dropped, scan->at->head.count);
 

@@ -269,16 +269,13 @@ static bool flags_hold(const struct wb_disk_scan *scan, const struct wb_catalog_
     return row->old_epoch <= scan->epoch && row->returned == 0;
 }
 
-/*
- * Whether all records of the segment are visible, with the times with which they were stored. In format 2, a row
- * does not say how many of its live pages only the old snapshot has.
- */
+/* Whether all records of the segment are visible, with the times with which they were stored. */
 static bool is_plain(const struct wb_disk_scan *scan, const struct wb_catalog_segment *row)
 {
     WB_CHECK(row->number > 0);
     WB_CHECK(row->live <= row->pages);
     return row->live == row->pages && row->old == 0 && flags_hold(scan, row) && row->touched == 0 &&
-           row->epoch_max <= scan->epoch && !scan->facts && scan->since == 0 && !scan->summary.old_format;
+           row->epoch_max <= scan->epoch && !scan->facts && scan->since == 0;
 }
 
 /* Finds the version that is stored at this place, if the state shows it, and what the catalog knows about it. */
@@ -286,7 +283,7 @@ static int look_up(struct wb_disk_scan *scan, const struct wb_block_entry *block
                    struct wb_catalog_entry *entry_out, bool *visible_out)
 {
     struct wb_catalog_place place = {scan->origin, block_entry->slot, scan->logical};
-    int err = wb_catalog_entry_get(&scan->txn, WB_CATALOG_PAGES, block_entry->id, entry_out);
+    int err = wb_catalog_entry_get(&scan->txn, block_entry->id, entry_out);
 
     WB_CHECK(scan->open > 0);
     WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
@@ -335,7 +332,7 @@ static int look_up_epoch(struct wb_disk_scan *scan, struct wb_disk_scan_part *pa
         const struct wb_block_entry *first = &part->walk.index.entries.items[i];
         if (first->flags & (WB_BLOCK_ENTRY_DEAD | WB_BLOCK_ENTRY_OLD))
             continue;
-        err = wb_catalog_entry_get(&scan->txn, WB_CATALOG_PAGES, first->id, &entry);
+        err = wb_catalog_entry_get(&scan->txn, first->id, &entry);
         part->block_epoch = entry.epoch;
         if (err == WB_E_NOTFOUND)
             return wb_catalog_corrupt(scan->catalog, WB_CATALOG_PAGES, "a missing entry");

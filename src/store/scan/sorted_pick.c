@@ -208,7 +208,7 @@ static int take_gone(void *context, struct wb_pageid id, struct wb_slice bytes)
         return 1;
     wb_pageview_clear(&scan->view, id);
     int err = wb_history_decode(bytes, &scan->view.history, &site);
-    if (err < 0 && err != WB_E_NOMEM) {
+    if (err == WB_E_CORRUPT) {
         (void)wb_catalog_corrupt(scan->catalog, WB_CATALOG_HISTORY, "a row that is not a history");
         return wb_sorted_catalog_damaged(&scan->chunk);
     }
@@ -322,7 +322,7 @@ int wb_sorted_pick(struct wb_sorted_scan *scan, struct wb_pageid *reached_out)
 int wb_sorted_is_there(struct wb_sorted_scan *scan, const struct wb_sorted_item *item, bool *there_out)
 {
     struct wb_catalog_entry entry;
-    int err = wb_catalog_entry_get(&scan->txn, WB_CATALOG_PAGES, item->id, &entry);
+    int err = wb_catalog_entry_get(&scan->txn, item->id, &entry);
 
     WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(item->entry.place.segment > 0);

@@ -394,7 +394,7 @@ static int read_item(struct wb_sorted_scan *scan, const struct wb_sorted_item *i
     }
     if (err == 0)
         err = wb_pagefile_identify(page_out, item->id, &item->entry);
-    if (err == WB_E_CORRUPT) {
+    if (err == WB_E_CORRUPT || err == WB_E_NEWER) {
         strcpy(why, wb_error_message());
         return wb_fail(err, "%s: segment %u, block %llu: %s", scan->repo->dir, item->entry.place.segment,
                        (unsigned long long)item->entry.place.logical, why);

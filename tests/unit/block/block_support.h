@@ -162,8 +162,7 @@ UNUSED static void check_walk(const struct block *block)
             else
                 must_ok(wb_block_read_page(reader, i, &page));
             assert_true(wb_pageid_equal(wb_pageid_of_key(page.key), block->index.entries.items[i].id));
-            if (!(block->index.entries.items[i].flags & WB_BLOCK_ENTRY_WHOLE))
-                assert_int_equal(page.body_bytes, block->index.entries.items[i].body_bytes);
+            assert_int_equal(page.body_bytes, block->index.entries.items[i].body_bytes);
             assert_int_equal(page.body.len, facts ? 0 : page.body_bytes);
         }
     }
@@ -173,9 +172,7 @@ UNUSED static void check_walk(const struct block *block)
 UNUSED static void mend(struct block *block)
 {
     char *head = block->bytes.ptr;
-    size_t bytes = wb_get16(head + HEAD_FORMAT_AT) == BLOCK_FORMAT_OLD
-                       ? (size_t)wb_get16(head + HEAD_COUNT_AT) * ENTRY1_BYTES
-                       : wb_get32(head + HEAD_DIRECTORY_BYTES_AT);
+    size_t bytes = wb_get32(head + HEAD_DIRECTORY_BYTES_AT);
 
     if (WB_BLOCK_HEADER_BYTES + bytes <= block->bytes.len)
         wb_put64(head + HEAD_DIRECTORY_CHECK_AT, wb_hash64(head + WB_BLOCK_HEADER_BYTES, bytes));

@@ -71,7 +71,7 @@ static void test_header(void **state)
 enum rule {
     RULE_NONE,
     MAGIC,
-    VERSION,
+    FORMAT,
     COUNT_ZERO,
     COUNT_TOO_MANY,
     COUNT_WRONG,
@@ -173,8 +173,8 @@ static void break_rule(struct block *block, enum rule rule)
     case MAGIC:
         head[0] = 'X';
         break;
-    case VERSION:
-        wb_put16(head + HEAD_FORMAT_AT, 3);
+    case FORMAT:
+        wb_put16(head + HEAD_FORMAT_AT, 2);
         break;
     case COUNT_ZERO:
         wb_put16(head + HEAD_COUNT_AT, 0);
@@ -237,9 +237,11 @@ static void test_rules(void **state)
         struct block block = {0};
         make_example(&block);
         break_rule(&block, rule);
-        int expected = rule == RULE_NONE ? 0 : rule == VERSION ? WB_E_NEWER : WB_E_CORRUPT;
+        int expected = rule == RULE_NONE ? 0 : rule == FORMAT ? WB_E_NEWER : WB_E_CORRUPT;
         if (check(&block) != expected)
             fail_msg("rule %d: %d", rule, check(&block));
+        if (rule == FORMAT)
+            assert_string_equal(wb_error_message(), "the block has format 2; this program reads format 1");
         block_release(&block);
     }
 }

@@ -1,7 +1,5 @@
-/* test_block_rewrite.c - blocks that change: pages go, older versions come, and blocks of format 1 are upgraded. */
+/* test_block_rewrite.c - blocks that change: pages go, and older versions come. */
 #include "block_support.h"
-#include "../sourceroot.h"
-#include "os/path.h"
 
 /* ---- older versions --------------------------------------------------------------------------------- */
 
@@ -329,118 +327,11 @@ static void test_damaged_frames(void **state)
         }
 }
 
-/* ---- format 1 ------------------------------------------------------------------------------------------ */
-
-/* The pages that are in format1.block, which a program of that time has written. */
-static void make_old(struct block *block, const char *name)
-{
-    static const uint32_t sizes[] = {300, 17000, 20, 17000, 17000, 17000, 17000, 500, 0, 40000};
-    char path[4096];
-
-    for (uint32_t i = 0; i < COUNT(sizes); i++) {
-        struct spec spec = {.site = 1, .number = i, .time_ms = 1000, .size = sizes[i], .variant = i % 4};
-        add_version(block, &spec, 0, 0);
-        block->pages[i].slot = (uint16_t)(2 * i);
-    }
-    snprintf(path, sizeof path, "%s/tests/unit/block/%s", test_source_root, name);
-    must_ok(wb_path_read(path, 1 << 20, &block->bytes));
-    must_ok(check(block));
-    assert_true(wb_block_is_old(&block->index.head));
-}
-
-static void test_format_1(void **state)
-{
-    static const char *const names[] = {"format1.block", "format1-thinned.block"};
-
-    (void)state;
-    for (size_t i = 0; i < 2; i++) {
-        struct block block = {0}, after = {0};
-        bool dead[10] = {false};
-        size_t live = i == 0 ? 10 : 8;
-        make_old(&block, names[i]);
-        assert_int_equal(check_pages(&block, block.bytes.ptr, block.bytes.len), live);
-        check_walk(&block);
-        /* It becomes a block of format 2, with the same slots. */
-        struct wb_block_change change = {.dead = dead};
-        must_ok(wb_block_rewrite(builder, reader, &block.index, block.bytes.ptr, &change, &after.bytes));
-        must_ok(check(&after));
-        assert_false(wb_block_is_old(&after.index.head));
-        assert_int_equal(after.index.entries.count, live);
-        assert_int_equal(check_pages(&block, after.bytes.ptr, after.bytes.len), live);
-        assert_int_equal(after.index.head.next_slot, 19);
-        wb_buf_clear(&after.bytes);
-        dead[1] = dead[5] = change.scrub = true;
-        must_ok(wb_block_rewrite(builder, reader, &block.index, block.bytes.ptr, &change, &after.bytes));
-        must_ok(check(&after));
-        assert_int_equal(check_pages(&block, after.bytes.ptr, after.bytes.len), live - 2);
-        block_release(&after);
-        block_release(&block);
-    }
-}
-
-/* Every rule of format 1. */
-static void test_format_1_rules(void **state)
-{
-    enum { RULES = 13 };
-
-    (void)state;
-    for (int rule = 0; rule < RULES; rule++) {
-        struct block block = {0};
-        make_old(&block, "format1.block");
-        char *head = block.bytes.ptr, *own = head + WB_BLOCK_HEADER_BYTES, *in_lead = own + 4 * ENTRY1_BYTES;
-        switch (rule) {
-        case 1:
-            wb_put16(head + HEAD_COUNT_AT, 0);
-            break;
-        case 2:
-            wb_put16(head + HEAD_COUNT_AT, ENTRIES1_MAX + 1);
-            break;
-        case 3:
-            wb_put16(head + HEAD1_LEAD_COUNT_AT, 11);
-            break;
-        case 4:
-            wb_put32(head + HEAD1_LEAD_STORED_AT, 0);
-            break;
-        case 5:
-            wb_put32(head + HEAD1_LEAD_RAW_AT, LEAD_RAW_MAX + 1);
-            break;
-        case 6:
-            wb_put64(head + HEAD_BYTES_AT, block.bytes.len + 1);
-            break;
-        case 7:
-            wb_put16(own + ENTRY1_SLOT_AT, 2);
-            break;
-        case 8:
-            wb_put16(own + ENTRY1_FLAGS_AT, ENTRY1_LEAD);
-            break;
-        case 9:
-            wb_put32(in_lead + ENTRY1_STORED_AT, 5);
-            break;
-        case 10:
-            wb_put16(own + ENTRY1_FLAGS_AT, ENTRY1_DEAD);
-            break;
-        case 11:
-            wb_put16(head + HEAD1_LEAD_COUNT_AT, 1);
-            break;
-        case 12:
-            wb_put32(in_lead + ENTRY1_RAW_AT, wb_get32(in_lead + ENTRY1_RAW_AT) + 1);
-            break;
-        default:
-            break;
-        }
-        mend(&block);
-        if (check(&block) != (rule == 0 ? 0 : WB_E_CORRUPT))
-            fail_msg("rule %d: %d", rule, check(&block));
-        block_release(&block);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_history),        cmocka_unit_test(test_thinning),       cmocka_unit_test(test_fates),
-        cmocka_unit_test(test_extra),          cmocka_unit_test(test_damaged_frames), cmocka_unit_test(test_format_1),
-        cmocka_unit_test(test_format_1_rules), cmocka_unit_test(test_apart),
+        cmocka_unit_test(test_history),         cmocka_unit_test(test_thinning),       cmocka_unit_test(test_fates),
+        cmocka_unit_test(test_extra),           cmocka_unit_test(test_damaged_frames), cmocka_unit_test(test_apart),
         cmocka_unit_test(test_apart_at_random),
     };
 

@@ -1,4 +1,4 @@
-/* test_crawlsite.c - how long a site rests, and how far stored times are believed. */
+/* test_crawlsite.c - how long a site rests, how far stored times are believed, and what waits in a queue. */
 #include "base/date.h"
 #include "crawl/crawlsite.h"
 
@@ -68,10 +68,41 @@ static void test_row(void **state)
     wb_spill_close(spill);
 }
 
+/* What comes out of a queue is what was put in. */
+static void test_items(void **state)
+{
+    static const struct wb_depth depths[] = {{.links = 0}, {.links = 3}, {.links = WB_DEPTH_UNKNOWN}, {.need = 1},
+                                             {.need = WB_DEPTH_NEED_MAX}};
+    struct wb_site_row row = {.name = WB_SLICE_LIT("a.test"), .scheme = WB_SLICE_LIT("http")};
+    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_site *site;
+    struct wb_spill *spill;
+    struct wb_item found;
+
+    (void)state;
+    assert_int_equal(wb_spill_open("/tmp", &spill), 0);
+    assert_int_equal(wb_site_new(&row, 0, &site), 0);
+    for (unsigned i = 0; i < 5; i++) {
+        struct wb_item item = {.kind = WB_ITEM_PAGE, .tries = (uint8_t)i, .hops = (uint8_t)(i + 1), .depth = depths[i],
+                               .https = i % 2, .path = WB_SLICE_LIT("/p?q")};
+        assert_int_equal(wb_item_push(spill, &site->queue, &item), 0);
+    }
+    for (unsigned i = 0; i < 5; i++) {
+        assert_int_equal(wb_site_pop(site, spill, &mem, &found), 1);
+        assert_true(found.kind == WB_ITEM_PAGE && found.tries == i && found.hops == i + 1 && found.https == (i % 2));
+        assert_true(found.depth.links == depths[i].links && found.depth.need == depths[i].need);
+        assert_true(wb_slice_equal(found.path, WB_SLICE_LIT("/p?q")));
+    }
+    assert_int_equal(wb_site_pop(site, spill, &mem, &found), 0);
+    wb_buf_release(&mem);
+    wb_site_free(site, spill);
+    wb_spill_close(spill);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rest), cmocka_unit_test(test_trust),
-                                       cmocka_unit_test(test_row)};
+                                       cmocka_unit_test(test_row), cmocka_unit_test(test_items)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

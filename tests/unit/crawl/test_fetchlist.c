@@ -105,7 +105,8 @@ static int join_seed(void *context, const struct wb_seed *seed)
 
     must(seed->id > s->last);
     s->last = seed->id;
-    snprintf(s->text + len, sizeof s->text - len, "%s%.*s@%u", len ? " " : "", WB_SLICE_ARG(seed->url), seed->depth);
+    snprintf(s->text + len, sizeof s->text - len, "%s%.*s@%u", len ? " " : "", WB_SLICE_ARG(seed->url),
+             seed->depth.links);
     return 0;
 }
 
@@ -326,7 +327,7 @@ static void test_plain_again(void **state)
 static void test_found(void **state)
 {
     PLACE(p);
-    struct wb_seed seed = {.url = WB_SLICE_LIT("http://b.org/found"), .depth = 3};
+    struct wb_seed seed = {.url = WB_SLICE_LIT("http://b.org/found"), .depth.links = 3};
     struct wb_site_plan plan = {.name = WB_SLICE_LIT("b.org"), .scheme = WB_SLICE_LIT("http"),
                                 .class_name = WB_SLICE_EMPTY, .priority = INT_MIN, .delay_ms = -2, .budget = -2,
                                 .seeds = &seed, .seed_count = 1, .by_link = true, .listed = true};
@@ -526,63 +527,19 @@ static void test_memory(void **state)
     check_tables(p);
 }
 
-/* ---- the version before ------------------------------------------------------------------------------------------ */
-
-/* Removes what version 1 did not have. */
-static void go_back_to_1(const struct place *p)
-{
-    change(p, "DROP INDEX webbase_site_listed; DROP INDEX webbase_site_needed; DROP INDEX webbase_site_reason;"
-              "ALTER TABLE webbase_site DROP COLUMN needed;"
-              "ALTER TABLE webbase_site DROP COLUMN listed;"
-              "ALTER TABLE webbase_site DROP COLUMN sitemaps_ms;"
-              "DROP TABLE webbase_class; DROP TABLE webbase_home; DROP TABLE webbase_news;"
-              "UPDATE webbase_meta SET value = 1 WHERE name = 'version'");
-}
-
-static int open_and_close(void *context)
-{
-    const struct place *p = context;
-    struct wb_dispenser *d = NULL;
-
-    must_ok(wb_dispenser_open(p->dir, p->postgres ? p->url : NULL, &d));
-    must(row_of(d, "a.org").visit == 1);
-    wb_dispenser_close(d);
-    return 0;
-}
-
-static void test_migration(void **state)
-{
-    PLACE(p);
-    pid_t children[4];
-
-    add_site(p, "a.org", "10.0.0.1", 5);
-    report_state(p, "a.org", WB_SITE_DONE, 0);
-    wb_dispenser_close(p->d);
-    p->d = NULL;
-    go_back_to_1(p);
-    assert_int_equal(ask_number(p, "SELECT value FROM webbase_meta WHERE name = 'version'"), 1);
-    /* Several processes open the old tables at once. */
-    for (size_t i = 0; i < COUNT(children); i++)
-        children[i] = start_child(open_and_close, p);
-    for (size_t i = 0; i < COUNT(children); i++)
-        must(end_child(children[i]) == 0);
-    assert_int_equal(ask_number(p, "SELECT value FROM webbase_meta WHERE name = 'version'"), 5);
-    p->d = open_place(p);
-    struct wb_site_row row = row_of(p->d, "a.org");
-    assert_true(row.state == WB_SITE_DONE && row.priority == 5 && row.visit == 1 && row.listed == 0 &&
-                row.sitemaps_ms == 0 && row.needed == WB_NEEDED_NOT);
-    assert_string_equal(seeds_of(p, "a.org"), "http://a.org/@0");
-    struct wb_site_class class = {.name = WB_SLICE_LIT("news"), .fetches = 1, .delay_ms = -1};
-    must_ok(wb_dispenser_set_classes(p->d, &class, 1));
-    assert_true(commit_list(p, "http://a.org/1", NULL) > p->run && row_of(p->d, "a.org").listed > 1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        REPOSITORY(test_commit),     REPOSITORY(test_scattered),   REPOSITORY(test_states), REPOSITORY(test_numbers),
-        REPOSITORY(test_newest),     REPOSITORY(test_plain_again), REPOSITORY(test_found),  REPOSITORY(test_facts),
-        REPOSITORY(test_seeds_file), REPOSITORY(test_migration),   REPOSITORY(test_many),
+        REPOSITORY(test_commit),
+        REPOSITORY(test_scattered),
+        REPOSITORY(test_states),
+        REPOSITORY(test_numbers),
+        REPOSITORY(test_newest),
+        REPOSITORY(test_plain_again),
+        REPOSITORY(test_found),
+        REPOSITORY(test_facts),
+        REPOSITORY(test_seeds_file),
+        REPOSITORY(test_many),
         {"test_memory", test_memory, set_up_repository, tear_down_repository, (void *)"sqlite"},
     };
 

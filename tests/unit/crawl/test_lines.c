@@ -3,6 +3,7 @@
  * and whether or not anybody reads.
  */
 #include "../journal/edit_support.h"
+#include "../otherformat.h"
 #include "../rounds.h"
 #include "crawl/teller.h"
 
@@ -118,6 +119,15 @@ static void test_damaged_head(void **state)
         wb_lines_close(lines);
         assert_int_equal(wb_path_unlink(path), 0);
     }
+    assert_int_equal(wb_lines_open(dir, "a", WB_LINES_OWNER, &lines), 0);
+    append(lines, "one\n", 1);
+    wb_lines_close(lines);
+    put_format(path, 0, 4, 2, 8);
+    assert_refused_format(wb_lines_open(dir, "a", WB_LINES_HEIR, &lines), path, 2);
+    put_format(path, 0, 4, 1, 8);
+    assert_int_equal(wb_lines_open(dir, "a", WB_LINES_HEIR, &lines), 0);
+    expect_text(lines, "one\n");
+    wb_lines_close(lines);
 }
 
 /* While the file grows, the space of lines that all readers have is given back. */

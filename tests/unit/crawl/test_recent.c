@@ -2,6 +2,7 @@
  * test_recent.c - the latest fetches: what is written is read, newest first, by however many processes it is written; a
  * full ring, damage, texts that are too long.
  */
+#include "../otherformat.h"
 #include "../testroot.h"
 
 #include "base/error.h"
@@ -183,6 +184,31 @@ static void test_damage(void **state)
     assert_int_equal(read_after(0, &newest)->count, 100);
 }
 
+/* A file of another format is left alone by writers, and neither read nor judged. */
+static void test_another_format(void **state)
+{
+    struct wb_recent recent;
+    struct seen seen = {.count = 0};
+    uint64_t newest;
+
+    (void)state;
+    wb_recent_open(test_root, &recent);
+    add(&recent, "http://c.example/", 1);
+    wb_recent_flush(&recent, now_ms += 1000);
+    wb_recent_close(&recent);
+    char *path = wb_path_join(test_root, "control/fetches");
+    put_format(path, 0, 7, '2', 16);
+    assert_refused_format(wb_recent_read(test_root, 0, see, &seen, &newest), path, 2);
+    assert_int_equal(problems(), 0);
+    wb_recent_open(test_root, &recent);
+    add(&recent, "http://c.example/", 2);
+    wb_recent_flush(&recent, now_ms += 1000);
+    wb_recent_close(&recent);
+    put_format(path, 0, 7, '1', 16);
+    assert_int_equal(read_after(0, &newest)->count, 1);
+    wb_free(path);
+}
+
 static void test_long_texts(void **state)
 {
     static char longest[5000];
@@ -213,6 +239,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_round_and_round, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_several_processes, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_damage, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(test_another_format, make_root, remove_root),
         cmocka_unit_test(test_long_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
  * what it has done, so the parent knows which pages must, may and must not come back.
  */
 #include "../journal/edit_support.h"
+#include "../otherformat.h"
 #include "crawl/spool.h"
 
 #include <fcntl.h>
@@ -294,6 +295,43 @@ static void test_damage(void **state)
     }
 }
 
+/* A spool of another format is refused and stays; so does one whose pages have another format. */
+static void test_another_format(void **state)
+{
+    const char *dir = new_dir();
+    struct wb_spool *spool;
+    uint64_t pages;
+
+    (void)state;
+    assert_int_equal(wb_spool_create(dir, "a", &spool), 0);
+    for (uint32_t i = 1; i < 4; i++)
+        add_page(spool, i);
+    wb_spool_close(spool, false);
+    put_format(spool_path(dir), 0, 4, 2, 8);
+    assert_refused_format(wb_spool_recover(dir, take_back, &back, &pages), spool_path(dir), 2);
+    put_format(spool_path(dir), 0, 4, 1, 8);
+    expect_back(dir, 1, 3);
+
+    struct made made;
+    struct wb_buf record = WB_BUF_INIT, head = WB_BUF_INIT;
+    make_page(1, &made);
+    assert_int_equal(wb_page_encode(&made.page, &record), 0);
+    assert_int_equal(wb_spool_create(dir, "a", &spool), 0);
+    assert_int_equal(wb_spool_add(spool, &made.page, WB_SLICE_EMPTY), 0);
+    wb_spool_close(spool, false);
+    assert_int_equal(wb_path_read(spool_path(dir), 1 << 20, &head), 0);
+    char *at = head.ptr + 64; /* the only record: its checksum is at 24, its page at 32 */
+    at[32 + 36] = 2;
+    wb_put64(at + 24, wb_hash64(at, 24) ^ wb_hash64(at + 32, record.len));
+    assert_int_equal(wb_path_replace(spool_path(dir), wb_buf_slice(&head)), 0);
+    memset(&back, 0, sizeof back);
+    assert_refused_format(wb_spool_recover(dir, take_back, &back, &pages), "the page record", 2);
+    assert_int_equal(wb_path_kind(spool_path(dir)), WB_PATH_FILE);
+    wb_buf_release(&record);
+    wb_buf_release(&head);
+    free(made.body);
+}
+
 static void test_full_disk(void **state)
 {
     const char *dir = new_dir();
@@ -426,13 +464,9 @@ static void test_killed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounds),
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_long_round),
-        cmocka_unit_test(test_failing_callee),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_rounds),         cmocka_unit_test(test_lines),  cmocka_unit_test(test_long_round),
+        cmocka_unit_test(test_failing_callee), cmocka_unit_test(test_damage), cmocka_unit_test(test_another_format),
+        cmocka_unit_test(test_full_disk),      cmocka_unit_test(test_killed),
     };
 
     return cmocka_run_group_tests(tests, make_root, remove_root);

@@ -291,7 +291,7 @@ static inline void read_journal(const char *dir, enum wb_edit_kind kind, struct 
 
     ok(wb_journal_reader_open(dir, &reader));
     while ((got = ok(wb_journal_reader_next(reader, &at, &edit))) > 0) {
-        struct wb_edit_link link;
+        struct wb_pagelink link;
         size_t link_at = 0;
         if (edit.kind != kind)
             continue;

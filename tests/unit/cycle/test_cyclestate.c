@@ -1,5 +1,6 @@
-/* test_cyclestate.c - the state file: what is written is read; damage, other versions and failing writes are told; the
+/* test_cyclestate.c - the state file: what is written is read; damage, other formats and failing writes are told; the
  * lock. */
+#include "../otherformat.h"
 #include "cycle/cyclestate.h"
 #include "cycle/statefile.h"
 #include "cycle_support.h"
@@ -133,21 +134,19 @@ static void test_strange_lines(void **state)
     ok(wb_statefile_write(path, "cycle", WB_SLICE_LIT("cycle 9\nmoon full\nnext never\n")));
     ok(wb_cyclestate_read(*state, &read));
     assert_int_equal(read.status.cycle, 9);
-    /* A run of an older program was killed in a step that there is no more. */
-    ok(wb_statefile_write(path, "cycle", WB_SLICE_LIT("step swap\n")));
-    ok(wb_cyclestate_read(*state, &read));
-    assert_int_equal(read.status.step, WB_CYCLE_COMPACT);
     ok(wb_statefile_write(path, "thresholds", WB_SLICE_LIT("cycle 9\n")));
     assert_int_equal(wb_cyclestate_read(*state, &read), WB_E_CORRUPT);
     free(path);
 }
 
-static void test_newer_version(void **state)
+static void test_another_format(void **state)
 {
     struct wb_cyclestate read;
+    char *path = state_path(*state);
 
     write_bytes(*state, WB_SLICE_LIT("webbase cycle 2\nwhatever\n"));
-    assert_int_equal(wb_cyclestate_read(*state, &read), WB_E_NEWER);
+    assert_refused_format(wb_cyclestate_read(*state, &read), path, 2);
+    free(path);
 }
 
 /* A write that fails leaves the state before it. */
@@ -260,7 +259,7 @@ int main(void)
                                        IN_REPOSITORY(test_none_is_not_found),
                                        IN_REPOSITORY(test_damage_is_told),
                                        IN_REPOSITORY(test_strange_lines),
-                                       IN_REPOSITORY(test_newer_version),
+                                       IN_REPOSITORY(test_another_format),
                                        IN_REPOSITORY(test_failing_writes),
                                        IN_REPOSITORY(test_lock),
                                        IN_REPOSITORY(test_lock_of_a_dead_run),

@@ -227,7 +227,7 @@ int begin_run(struct wb_dispenser *d, int64_t *run_out)
 
 void add_seed(struct wb_dispenser *d, int64_t run, const char *name, const char *url, bool anew)
 {
-    struct wb_seed seed = {.url = url ? wb_slice_str(url) : WB_SLICE_EMPTY, .depth = 0};
+    struct wb_seed seed = {.url = url ? wb_slice_str(url) : WB_SLICE_EMPTY};
     struct wb_site_plan plan = {.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"), .priority = INT_MIN,
                                 .delay_ms = -2, .budget = -2,
                                 .seeds = &seed, .seed_count = url != NULL, .revisit = anew};
@@ -239,7 +239,7 @@ void add_seed(struct wb_dispenser *d, int64_t run, const char *name, const char 
 int64_t add_site(const struct place *place, const char *name, const char *address, int priority)
 {
     char url[128];
-    struct wb_seed seed = {.depth = 0};
+    struct wb_seed seed = {.id = 0};
     struct wb_site_plan plan = {.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"), .priority = priority,
                                 .delay_ms = -2, .budget = -2, .seeds = &seed, .seed_count = 1};
     uint64_t added;

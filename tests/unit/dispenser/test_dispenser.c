@@ -91,7 +91,7 @@ static void test_seeds(void **state)
     for (unsigned i = 0; i < 1300; i++) {
         /* Every URL twice, and one that the site already has. */
         snprintf(urls[i], sizeof urls[i], i < 2 ? "http://a.org/" : "http://a.org/%u", i / 2);
-        list[i] = (struct wb_seed){.url = wb_slice_str(urls[i]), .depth = 3};
+        list[i] = (struct wb_seed){.url = wb_slice_str(urls[i]), .depth.links = 3};
     }
     must_ok(wb_dispenser_add(p->d, p->run, &plan, 1, &added));
     assert_int_equal(added, 0);

@@ -1,5 +1,5 @@
 /*
- * test_dispenser_damage.c - the file of the SQLite dispenser is damaged, full, read-only or of an earlier version. A
+ * test_dispenser_damage.c - the file of the SQLite dispenser is damaged, full, read-only or foreign. A
  * reader gets what was written or an error that names the file, never anything else.
  */
 #include "dispenser_support.h"
@@ -267,73 +267,40 @@ static void test_flips(void **state)
     check_tables(p);
 }
 
-/* The same tables in a file made by SQLite alone, without our checksums. */
-static void copy_plain(const char *path)
-{
-    char made[200], attach[240];
-    sqlite3 *db;
-    sqlite3_stmt *tables;
-
-    snprintf(made, sizeof made, "%s-plain", path);
-    snprintf(attach, sizeof attach, "ATTACH '%s' AS old", path);
-    assert_int_equal(sqlite3_open(made, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, attach, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(db, "SELECT sql FROM old.sqlite_master WHERE sql IS NOT NULL UNION ALL "
-                                            "SELECT 'INSERT INTO ' || name || ' SELECT * FROM old.' || name "
-                                            "FROM old.sqlite_master WHERE type = 'table'",
-                                        -1, &tables, NULL), SQLITE_OK);
-    while (sqlite3_step(tables) == SQLITE_ROW)
-        assert_int_equal(sqlite3_exec(db, (const char *)sqlite3_column_text(tables, 0), NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_finalize(tables);
-    assert_int_equal(sqlite3_exec(db, "DROP INDEX webbase_site_needed; DROP INDEX webbase_site_reason;"
-                                      "ALTER TABLE webbase_site DROP COLUMN needed;"
-                                      "DROP TABLE webbase_home; DROP TABLE webbase_news;"
-                                      "UPDATE webbase_meta SET value = 2 WHERE name = 'version'", NULL, NULL, NULL),
-                     SQLITE_OK);
-    sqlite3_close(db);
-    assert_int_equal(rename(made, path), 0);
-}
-
-/* A file of version 2, without checksums, gets them when it is opened. */
-static void test_earlier_version(void **state)
+/* A file that another program made, with pages without checksums, is refused and left as it is. */
+static void test_foreign_database(void **state)
 {
     struct place *p = *state;
-    char path[160], head[100];
-    struct wb_file file;
+    struct wb_buf before = WB_BUF_INIT, after = WB_BUF_INIT;
+    char path[160];
     unsigned problems = 0;
+    sqlite3 *db;
 
-    add_site(p, "a.org", "10.0.0.1", 0);
     wb_dispenser_close(p->d);
     p->d = NULL;
     snprintf(path, sizeof path, "%s/dispenser.db", p->dir);
-    copy_plain(path);
+    must_ok(wb_path_unlink(path));
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "CREATE TABLE theirs (name TEXT)", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    must_ok(wb_path_read(path, 1 << 20, &before));
+    assert_int_equal(try_open(p), WB_E_CORRUPT);
+    assert_true(message_has(path) && message_has("is not a database of webbase"));
     must_ok(wb_dispenser_verify(p->dir, count_problem, &problems));
-    assert_int_equal(problems, 0);
-    for (unsigned i = 0; i < 2; i++) {
-        must_ok(wb_file_open(path, WB_FILE_READ, &file));
-        must_ok(wb_file_read_exact(&file, 0, head, sizeof head));
-        wb_file_close(&file);
-        assert_int_equal(head[20], i ? 8 : 0);
-        reopen_place(p);
-        assert_int_equal(row_of(p->d, "a.org").state, WB_SITE_READY);
-        wb_dispenser_close(p->d);
-        p->d = NULL;
-    }
-    must_ok(wb_dispenser_verify(p->dir, count_problem, &problems));
-    assert_int_equal(problems, 0);
+    assert_int_equal(problems, 1);
+    must_ok(wb_path_read(path, 1 << 20, &after));
+    assert_true(wb_slice_equal(wb_buf_slice(&before), wb_buf_slice(&after)));
+    wb_buf_release(&before);
+    wb_buf_release(&after);
+    must_ok(wb_path_unlink(path));
     reopen_place(p);
-    check_tables(p);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SQLITE(test_not_a_database),
-        SQLITE(test_damage),
-        SQLITE(test_full_disk),
-        SQLITE(test_read_only),
-        SQLITE(test_flips),
-        SQLITE(test_earlier_version),
+        SQLITE(test_not_a_database), SQLITE(test_damage), SQLITE(test_full_disk),
+        SQLITE(test_read_only),      SQLITE(test_flips),  SQLITE(test_foreign_database),
     };
 
     return cmocka_run_group_tests_name("dispenser faults", tests, NULL, end_server);

@@ -19,17 +19,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void test_version(void **state)
+static void test_format(void **state)
 {
     struct place *p = *state;
-    change(p, "UPDATE webbase_meta SET value = 6 WHERE name = 'version'");
+    change(p, "UPDATE webbase_meta SET value = 2 WHERE name = 'version'");
     assert_int_equal(try_open(p), WB_E_NEWER);
     assert_true(message_has(p->postgres ? "PostgreSQL" : p->dir));
+    assert_true(message_has(" has format 2; this program reads format 1"));
     change(p, "UPDATE webbase_meta SET value = 0 WHERE name = 'version'");
     assert_int_equal(try_open(p), WB_E_CORRUPT);
     change(p, "DELETE FROM webbase_meta");
     assert_int_equal(try_open(p), WB_E_CORRUPT);
-    change(p, "INSERT INTO webbase_meta (name, value) VALUES ('version', 5)");
+    change(p, "INSERT INTO webbase_meta (name, value) VALUES ('version', 1)");
     assert_int_equal(try_open(p), 0);
     int64_t run;
     assert_int_equal(begin_run(p->d, &run), WB_E_CORRUPT);
@@ -296,9 +297,10 @@ static void test_server_gone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BOTH(test_version),   BOTH(test_foreign_rows), cmocka_unit_test(test_url), BOTH(test_memory),
-        BOTH(test_again),     BOTH(test_commit_unknown), SQLITE(test_never_again),
-        BOTH(test_locked),    POSTGRES(test_lost_connection), POSTGRES(test_server_gone),
+        BOTH(test_format),          BOTH(test_foreign_rows), cmocka_unit_test(test_url),
+        BOTH(test_memory),          BOTH(test_again),        BOTH(test_commit_unknown),
+        SQLITE(test_never_again),   BOTH(test_locked),       POSTGRES(test_lost_connection),
+        POSTGRES(test_server_gone),
     };
 
     return cmocka_run_group_tests_name("dispenser faults", tests, NULL, end_server);

@@ -178,7 +178,7 @@ static void test_seeds_of_an_alias(void **state)
     char urls[200] = "";
     int64_t a = add_site(p, "a.org", "10.0.0.1", 0), b = add_site(p, "b.org", "10.0.0.1", 0);
     struct wb_site_report report = report_of(b, WB_SITE_ALIAS);
-    struct wb_seed seed = {.url = WB_SLICE_LIT("http://b.org/later"), .depth = 3};
+    struct wb_seed seed = {.url = WB_SLICE_LIT("http://b.org/later"), .depth.links = 3};
     struct wb_site_plan plan = {.name = WB_SLICE_LIT("b.org"), .scheme = WB_SLICE_LIT("http"), .priority = INT_MIN,
                                 .delay_ms = -2, .budget = -2, .seeds = &seed, .seed_count = 1, .by_link = true};
     uint64_t added;

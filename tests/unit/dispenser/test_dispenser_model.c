@@ -81,7 +81,7 @@ static int learn_seed(void *context, const struct wb_seed *seed)
     struct seed_ids *s = context;
     int i = seed->url.ptr[seed->url.len - 1] - '0';
 
-    must(i >= 0 && i < SEEDS && seed->depth == i && seed->id > s->after);
+    must(i >= 0 && i < SEEDS && seed->depth.links == i && seed->id > s->after);
     must(s->site->seeds[i] == 0 || s->site->seeds[i] == seed->id);
     s->site->seeds[i] = seed->id;
     s->after = seed->id;
@@ -147,7 +147,7 @@ static void do_add(struct trace *t)
         for (size_t k = 0; k < plans[i].seed_count; k++) {
             int number = pick(t, SEEDS);
             snprintf(urls[i][k], sizeof urls[i][k], "http://%s/%d", names[i], number);
-            seeds[i][k] = (struct wb_seed){.url = wb_slice_str(urls[i][k]), .depth = (uint16_t)number};
+            seeds[i][k] = (struct wb_seed){.url = wb_slice_str(urls[i][k]), .depth.links = (uint16_t)number};
         }
         expected += !t->sites[sites[i]].there;
         twin_add(run, &plans[i], &t->sites[sites[i]]);
@@ -414,7 +414,7 @@ static void do_list(struct trace *t)
             int number = pick(t, SEEDS);
             bool there = false;
             snprintf(urls[i][k], sizeof urls[i][k], "http://%s/%d", names[i], number);
-            seeds[i][k] = (struct wb_seed){.url = wb_slice_str(urls[i][k]), .depth = (uint16_t)number};
+            seeds[i][k] = (struct wb_seed){.url = wb_slice_str(urls[i][k]), .depth.links = (uint16_t)number};
             for (unsigned n = 0; n < expected[i].count; n++)
                 there = there || expected[i].numbers[n] == number;
             if (!there)

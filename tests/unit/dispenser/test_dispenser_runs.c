@@ -160,7 +160,7 @@ static void test_scopes(void **state)
 /* A page needs a file of another site. */
 static void need(struct place *p, int64_t run, const char *name, const char *url)
 {
-    struct wb_seed seed = {.url = wb_slice_str(url), .depth = 0x8001};
+    struct wb_seed seed = {.url = wb_slice_str(url), .depth.need = 1};
     struct wb_site_plan plan = {.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"),
                                 .class_name = WB_SLICE_EMPTY, .priority = INT_MIN, .delay_ms = -2, .budget = -2,
                                 .seeds = &seed, .seed_count = 1, .by_link = true, .needed = true};
@@ -173,6 +173,7 @@ static int note_seed(void *context, const struct wb_seed *seed)
 {
     char *text = context;
 
+    must(seed->depth.need == 1 && seed->depth.links == 0);
     snprintf(text + strlen(text), 256 - strlen(text), " %.*s", WB_SLICE_ARG(seed->url));
     return 0;
 }

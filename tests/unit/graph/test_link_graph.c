@@ -2,6 +2,7 @@
  * test_link_graph.c - graphs of many looks are written and read back, in order and at random, by several threads; every
  * changed byte of a file is noticed; every failing operation leaves an error and no leak.
  */
+#include "../otherformat.h"
 #include "graph_support.h"
 
 #include <errno.h>
@@ -213,6 +214,10 @@ static void test_flipped_bytes(void **state)
         write_file(test_path("cut"), bytes.ptr, len);
         assert_false(reads_same(&m, test_path("cut")));
     }
+    OK(wb_path_replace(test_path("whole"), wb_buf_slice(&bytes)));
+    put_blob_format(test_path("whole"), "grph", 64, 2);
+    struct wb_graph *graph;
+    assert_refused_format(wb_graph_open(test_path("whole"), &graph), test_path("whole"), 2);
     wb_buf_release(&bytes);
     model_release(&m);
 }

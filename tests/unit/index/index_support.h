@@ -30,6 +30,7 @@
 #include "base/mem.h"
 #include "cycle/cycle.h"
 #include "index/generation.h"
+#include "index/whereabouts.h"
 #include "os/path.h"
 
 /* ---- the web ------------------------------------------------------------------------------------- */
@@ -387,18 +388,18 @@ static inline int note_genfile(void *context, const struct wb_path_entry *entry)
 /* The files of the active generation, in the order of their names. */
 static inline void read_genfiles(const char *dir, struct genfiles *all)
 {
-    char *root = NULL, *path;
+    struct wb_whereabouts where;
     uint32_t number;
 
-    ok(wb_generation_root(dir, &root));
-    ok(wb_series_newest(root, &number));
+    ok(wb_whereabouts_read(dir, &where));
+    ok(wb_series_newest(where.root, &number));
     assert_true(number > 0);
-    path = wb_series_path(root, number);
+    char *path = wb_series_path(where.root, number);
     *all = (struct genfiles){.count = 0};
     snprintf(all->path, sizeof all->path, "%s", path);
     ok(wb_path_each(path, note_genfile, all));
     wb_free(path);
-    wb_free(root);
+    wb_whereabouts_release(&where);
 }
 
 /* All files but the manifest, which has numbers and the time. Of the kept texts, what they are. */

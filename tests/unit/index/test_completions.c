@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "../expect.h"
+#include "../otherformat.h"
 #include "../removetree.h"
 #include "../seeded.h"
 #include "base/bytes.h"
@@ -269,6 +270,10 @@ static void test_damage(void **state)
         assert_true(err >= 0 || err == WB_E_CORRUPT || err == WB_E_NEWER);
         bytes.ptr[at] = was;
     }
+    struct wb_completions other;
+    assert_int_equal(wb_path_replace(model->path, wb_buf_slice(&bytes)), 0);
+    put_blob_format(model->path, WB_COMPLETIONS_KIND, WB_COMPLETION_FOOT_BYTES - 7, '2');
+    assert_refused_format(wb_completions_open(model->path, &other), model->path, 2);
     wb_buf_release(&bytes);
 }
 

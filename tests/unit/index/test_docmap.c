@@ -160,7 +160,7 @@ static void test_sites(void **state)
 {
     const char *path = test_path("sites");
     struct wb_sitetable sites = {.sites = WB_VEC_INIT};
-    struct wb_index index = {.path = (char[]){"here"}};
+    struct wb_index index = {.magic = WB_INDEX_MAGIC, .path = (char[]){"here"}};
     uint32_t site, last = 0;
 
     (void)state;

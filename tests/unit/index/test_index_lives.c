@@ -2,6 +2,7 @@
  * test_index_lives.c - generations that meet each other: builds that are killed, two builds at once, readers that
  * keep an old generation, and an index that moves to another directory.
  */
+#include "../otherformat.h"
 #include "../rounds.h"
 #include "index_lives.h"
 #include "index_web.h"
@@ -312,6 +313,12 @@ static void test_damaged_where(void **state)
     }
     ok(wb_path_replace(where, wb_buf_slice(&bytes)));
     verify_sound(web->dir);
+    /* One of another format is not called damaged. */
+    const char *first = memchr(bytes.ptr, '\n', bytes.len), *last = bytes.ptr + bytes.len - strlen("checksum ") - 17;
+    ok(wb_sealed_write(where, "webbase index ", 2, wb_slice(first + 1, (size_t)(last - first) - 1)));
+    assert_refused_format(wb_index_open(web->dir, &index), where, 2);
+    assert_refused_format(try_build(there, false, &result), where, 2);
+    ok(wb_path_replace(where, wb_buf_slice(&bytes)));
     wb_buf_release(&bytes);
 }
 

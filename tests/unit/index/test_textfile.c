@@ -2,6 +2,7 @@
  * test_textfile.c - what is kept of the texts of pages: any text comes back as it was, with and without a dictionary;
  * of damage, the file is named, and no other text comes out.
  */
+#include "../otherformat.h"
 #include "index_support.h"
 #include "../testroot.h"
 #include "base/bytes.h"
@@ -186,6 +187,9 @@ static void test_flips(void **state)
         wb_textfile_close(&file);
     }
     assert_true(noticed > 50);
+    struct wb_textfile other;
+    put_blob_format(path, WB_TEXTS_KIND, 64 - 6, '2');
+    assert_refused_format(wb_textfile_open(path, &other), path, 2);
     wb_buf_release(&bytes);
     release_texts(texts);
     wb_free(texts);

@@ -121,14 +121,14 @@ static void test_a_page_and_its_links(void **state)
         const char *url, *anchor;
         unsigned tag, flags;
     } expected[] = {
-        {"http://h.example/b", "first", WB_EXTRACT_LINK_A, WB_EDIT_LINK_FOLLOW},
-        {"http://o.example/", "other", WB_EXTRACT_LINK_A, WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW},
+        {"http://h.example/b", "first", WB_EXTRACT_LINK_A, WB_PAGELINK_FOLLOW},
+        {"http://o.example/", "other", WB_EXTRACT_LINK_A, WB_PAGELINK_FOLLOW | WB_PAGELINK_NOFOLLOW},
         {"http://h.example/i.png", "picture", WB_EXTRACT_LINK_IMG, 0},
     };
     struct wb_import_item *item = page_item("http://h.example/a", 200, OK_HEAD, body);
     struct wb_page copy = {.body = wb_slice_str(body)};
     struct wb_buf mem = WB_BUF_INIT;
-    struct wb_edit_link link;
+    struct wb_pagelink link;
     struct told told;
     size_t at = 0;
 
@@ -141,7 +141,7 @@ static void test_a_page_and_its_links(void **state)
     assert_text(page->url, "http://h.example/a");
     assert_int_equal(page->outcome, WB_OUTCOME_STORED);
     assert_int_equal(page->status, 200);
-    assert_int_equal(page->depth, 0);
+    assert_int_equal(page->depth.links, 0);
     assert_int_equal(page->lifetime, 7);
     assert_int_equal(page->bytes, sizeof body - 1);
     wb_page_digest(&copy);
@@ -260,7 +260,7 @@ static void test_many_pages(void **state)
     assert_int_equal(wb_import_journal_finish(*state), 0);
     memset(seen, 0, sizeof seen);
     for (read_first(&told); got == 1; got = wb_journal_reader_next(told.reader, &told.at, &told.edit)) {
-        struct wb_edit_link link;
+        struct wb_pagelink link;
         uint64_t number, target;
         size_t at = 0;
         struct wb_slice name = wb_slice(told.edit.page.url.ptr + 17, told.edit.page.url.len - 17);

@@ -21,10 +21,10 @@ static void encode(const struct wb_edit *edit, struct wb_buf *record)
     assert_false(wb_edit_is_intact(wb_buf_slice(record), SALT + 1));
 }
 
-static void expect_links(const struct wb_edit *edit, const struct wb_edit_link *links, size_t count)
+static void expect_links(const struct wb_edit *edit, const struct wb_pagelink *links, size_t count)
 {
     struct wb_buf mem = WB_BUF_INIT;
-    struct wb_edit_link link;
+    struct wb_pagelink link;
     size_t at = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -49,7 +49,8 @@ static void expect_page(const struct wb_edit_page *found, const struct wb_edit_p
     expect_slice(found->location, expected->location);
     assert_int_equal(found->outcome, expected->outcome);
     assert_int_equal(found->status, expected->status);
-    assert_int_equal(found->depth, expected->depth);
+    assert_int_equal(found->depth.links, expected->depth.links);
+    assert_int_equal(found->depth.need, expected->depth.need);
     assert_int_equal(found->hops, expected->hops);
     assert_int_equal(found->lifetime, expected->lifetime);
     assert_int_equal(found->took_ms, expected->took_ms);
@@ -63,12 +64,12 @@ static void expect_page(const struct wb_edit_page *found, const struct wb_edit_p
     assert_null(found->links);
 }
 
-static const struct wb_edit_link some_links[] = {
-    {.url = LIT("https://example.org/docs/a.html"), .anchor = LIT("first"), .tag = 1, .flags = WB_EDIT_LINK_FOLLOW},
+static const struct wb_pagelink some_links[] = {
+    {.url = LIT("https://example.org/docs/a.html"), .anchor = LIT("first"), .tag = 1, .flags = WB_PAGELINK_FOLLOW},
     {.url = LIT("https://example.org/docs/a.html"), .anchor = LIT(""), .tag = 6},
     {.url = LIT("https://example.org/docs/"), .anchor = LIT("up"), .tag = 1,
-     .flags = WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW},
-    {.url = LIT("http://other.example/"), .anchor = LIT("\xe2\x82\xac"), .tag = 14, .flags = WB_EDIT_LINK_NOFOLLOW},
+     .flags = WB_PAGELINK_FOLLOW | WB_PAGELINK_NOFOLLOW},
+    {.url = LIT("http://other.example/"), .anchor = LIT("\xe2\x82\xac"), .tag = 14, .flags = WB_PAGELINK_NOFOLLOW},
     {.url = LIT("http://other.example/x"), .anchor = LIT(""), .tag = 15, .modified_ms = 1767225600123},
     {.url = LIT("http://other.example/y"), .anchor = LIT("a"), .tag = 255, .modified_ms = -5},
 };
@@ -78,9 +79,9 @@ static struct wb_edit full_page(void)
     return (struct wb_edit){
         .kind = WB_EDIT_PAGE, .site = 0xfedcba9876543210, .time_ms = 1767225600123, .prev = {7, 123456789012},
         .page = {.url = LIT("https://example.org/docs/index.html?q=1"), .outcome = WB_OUTCOME_REDIRECT, .status = 65535,
-                 .depth = 65535,
-                 .hops = 255, .has_content = true, .lifetime = UINT32_MAX, .took_ms = UINT32_MAX, .bytes = UINT64_MAX,
-                 .md5 = {1, 2, 3, 16}, .simhash = UINT64_MAX - 1, .title_hash = 42, .type = LIT("text/html"),
+                 .depth.links = WB_DEPTH_UNKNOWN, .hops = 255, .has_content = true, .lifetime = UINT32_MAX,
+                 .took_ms = UINT32_MAX, .bytes = UINT64_MAX, .md5 = {1, 2, 3, 16},
+                 .simhash = UINT64_MAX - 1, .title_hash = 42, .type = LIT("text/html"),
                  .reason = LIT("timeout"),
                  .etag = LIT("\"abc\""), .modified = LIT("Thu, 01 Jan 2026 00:00:00 GMT"),
                  .location = LIT("https://example.org/new"),
@@ -138,18 +139,45 @@ static void test_plain_kinds(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(kinds); i++) {
-        bool linked = kinds[i] == WB_EDIT_SEEDS || kinds[i] == WB_EDIT_HINTS;
+        bool seeds = kinds[i] == WB_EDIT_SEEDS, linked = seeds || kinds[i] == WB_EDIT_HINTS;
         struct wb_edit found, edit = {.kind = kinds[i], .site = i, .text = LIT("https://example.org/"),
-                                      .until_ms = INT64_MIN,
-                                      .count = UINT32_MAX, .links = linked ? some_links : NULL,
+                                      .until_ms = INT64_MIN, .count = seeds ? 0 : UINT32_MAX,
+                                      .depth.links = seeds ? WB_DEPTH_LINKS_MAX : 0,
+                                      .links = linked ? some_links : NULL,
                                       .link_count = linked ? COUNT(some_links) : 0};
         encode(&edit, &record);
         assert_int_equal(wb_edit_decode(wb_buf_slice(&record), &found), 0);
         assert_int_equal(found.kind, kinds[i]);
-        assert_true(found.until_ms == INT64_MIN && found.count == UINT32_MAX);
+        assert_true(found.until_ms == INT64_MIN && found.count == edit.count && found.depth.links == edit.depth.links);
         expect_slice(found.text, edit.text);
         assert_int_equal(found.link_count, edit.link_count);
         expect_links(&found, edit.links, edit.link_count);
+    }
+    wb_buf_release(&record);
+}
+
+/* Where a record has a depth, only what wb_depth_code() writes is accepted. */
+static void test_depths(void **state)
+{
+    struct wb_edit edits[] = {
+        {.kind = WB_EDIT_PAGE, .page = {.url = LIT("x:"), .outcome = WB_OUTCOME_GONE, .depth.need = WB_DEPTH_NEED_MAX}},
+        {.kind = WB_EDIT_SEEDS, .text = LIT(""), .depth.need = WB_DEPTH_NEED_MAX},
+    };
+    struct wb_buf record = WB_BUF_INIT;
+    struct wb_edit found;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(edits); i++) {
+        edits[i].page.type = edits[i].page.reason = edits[i].page.etag = edits[i].page.modified = WB_SLICE_EMPTY;
+        edits[i].page.location = WB_SLICE_EMPTY;
+        encode(&edits[i], &record);
+        assert_int_equal(wb_edit_decode(wb_buf_slice(&record), &found), 0);
+        struct wb_depth depth = i == 0 ? found.page.depth : found.depth;
+        assert_true(depth.need == WB_DEPTH_NEED_MAX && depth.links == 0);
+        char *code = memmem(record.ptr + WB_EDIT_HEAD_BYTES, record.len - WB_EDIT_HEAD_BYTES, "\x88\x80\x02", 3);
+        assert_non_null(code); /* 0x8008 as a varint */
+        code[0]++;
+        assert_int_equal(wb_edit_decode(wb_buf_slice(&record), &found), WB_E_CORRUPT);
     }
     wb_buf_release(&record);
 }
@@ -158,7 +186,7 @@ static void test_plain_kinds(void **state)
 static void test_long_anchor(void **state)
 {
     char text[600];
-    struct wb_edit_link link = {.url = LIT("http://h/"), .tag = 1}, found_link;
+    struct wb_pagelink link = {.url = LIT("http://h/"), .tag = 1}, found_link;
     struct wb_edit found, edit = {.kind = WB_EDIT_SEEDS, .text = WB_SLICE_EMPTY, .links = &link, .link_count = 1};
     struct wb_buf record = WB_BUF_INIT, mem = WB_BUF_INIT;
 
@@ -184,10 +212,10 @@ static void test_limits(void **state)
 {
     size_t long_bytes = WB_URL_MAX_BYTES, count = 600;
     char *urls = malloc(2 * (long_bytes + 1));
-    struct wb_edit_link *links = calloc(count, sizeof *links);
+    struct wb_pagelink *links = calloc(count, sizeof *links);
     struct wb_buf record = WB_BUF_INIT, mem = WB_BUF_INIT;
     struct wb_edit found, edit = {.kind = WB_EDIT_SEEDS, .text = WB_SLICE_EMPTY, .links = links, .link_count = count};
-    struct wb_edit_link link;
+    struct wb_pagelink link;
     size_t at = 0, kept = 0;
 
     (void)state;
@@ -195,8 +223,8 @@ static void test_limits(void **state)
     memset(urls + long_bytes + 1, 'b', long_bytes + 1);
     /* Neighbours share no bytes. */
     for (size_t i = 0; i < count; i++)
-        links[i] = (struct wb_edit_link){.url = wb_slice(urls + i % 2 * (long_bytes + 1), long_bytes),
-                                         .anchor = WB_SLICE_EMPTY, .tag = 1};
+        links[i] = (struct wb_pagelink){.url = wb_slice(urls + i % 2 * (long_bytes + 1), long_bytes),
+                                        .anchor = WB_SLICE_EMPTY, .tag = 1};
     links[0].url.len = long_bytes + 1;
     encode(&edit, &record);
     assert_true(record.len <= WB_EDIT_LINKS_BYTES_MAX + 100);
@@ -224,7 +252,7 @@ static void test_limits(void **state)
 static void test_size(void **state)
 {
     char urls[60][96], anchors[60][32];
-    struct wb_edit_link links[60];
+    struct wb_pagelink links[60];
     struct wb_edit edit = full_page();
     struct wb_buf record = WB_BUF_INIT;
 
@@ -233,7 +261,7 @@ static void test_size(void **state)
         snprintf(urls[i], sizeof urls[i], i % 10 == 9 ? "https://other%u.example.com/some/path/page.html"
                                                       : "https://example.org/docs/chapter%u/section.html", i);
         snprintf(anchors[i], sizeof anchors[i], "Section %u", i);
-        links[i] = (struct wb_edit_link){wb_slice_str(urls[i]), wb_slice_str(anchors[i]), 1, WB_EDIT_LINK_FOLLOW, 0};
+        links[i] = (struct wb_pagelink){wb_slice_str(urls[i]), wb_slice_str(anchors[i]), 1, WB_PAGELINK_FOLLOW, 0};
     }
     edit.page.links = links;
     edit.page.link_count = 60;
@@ -249,7 +277,7 @@ static void test_model(void **state)
     uint64_t chance = test_seed();
     struct wb_buf record = WB_BUF_INIT;
     static char text[4000][48], anchors[4000][300];
-    static struct wb_edit_link links[4000];
+    static struct wb_pagelink links[4000];
 
     (void)state;
     for (unsigned round = 0; round < 300; round++) {
@@ -262,10 +290,10 @@ static void test_model(void **state)
             for (size_t k = 0; k < len; k++)
                 text[i][k] = (char)('a' + chance_below(&chance, 2) * (k > 20));
             memset(anchors[i], 'x', anchor);
-            links[i] = (struct wb_edit_link){wb_slice(text[i], len), wb_slice(anchors[i], anchor),
-                                             (uint8_t)chance_next(&chance),
-                                             (uint8_t)chance_below(&chance, 4),
-                                             chance_below(&chance, 3) ? 0 : (int64_t)chance_next(&chance)};
+            links[i] = (struct wb_pagelink){wb_slice(text[i], len), wb_slice(anchors[i], anchor),
+                                            (uint8_t)chance_next(&chance),
+                                            (uint8_t)chance_below(&chance, 4),
+                                            chance_below(&chance, 3) ? 0 : (int64_t)chance_next(&chance)};
         }
         edit.page.links = links;
         edit.page.link_count = count;
@@ -280,7 +308,7 @@ static void test_model(void **state)
 static void walk_links(const struct wb_edit *edit)
 {
     struct wb_buf mem = WB_BUF_INIT;
-    struct wb_edit_link link;
+    struct wb_pagelink link;
     size_t at = 0, last = 0;
 
     while (wb_edit_links_next(edit, &at, &mem, &link) == 1) {
@@ -341,6 +369,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_page),   cmocka_unit_test(test_rules), cmocka_unit_test(test_plain_kinds),
+        cmocka_unit_test(test_depths),
         cmocka_unit_test(test_long_anchor),
         cmocka_unit_test(test_limits), cmocka_unit_test(test_size),  cmocka_unit_test(test_model),
         cmocka_unit_test(test_damage),

@@ -8,12 +8,12 @@
 #include "journal/edit.h"
 
 /* A page whose URL and links follow from a number. */
-static struct wb_edit page_edit(unsigned n, char *url, struct wb_edit_link links[2])
+static struct wb_edit page_edit(unsigned n, char *url, struct wb_pagelink links[2])
 {
     sprintf(url, "http://h%u.example/%u", n % 7, n);
-    links[0] = (struct wb_edit_link){.url = WB_SLICE_LIT("http://h.example/all"), .anchor = WB_SLICE_LIT("all"),
-                                     .flags = WB_EDIT_LINK_FOLLOW};
-    links[1] = (struct wb_edit_link){.url = wb_slice_str(url), .anchor = WB_SLICE_EMPTY};
+    links[0] = (struct wb_pagelink){.url = WB_SLICE_LIT("http://h.example/all"), .anchor = WB_SLICE_LIT("all"),
+                                    .flags = WB_PAGELINK_FOLLOW};
+    links[1] = (struct wb_pagelink){.url = wb_slice_str(url), .anchor = WB_SLICE_EMPTY};
     return (struct wb_edit){.kind = WB_EDIT_PAGE, .site = n, .time_ms = n,
                             .page = {.url = wb_slice_str(url), .outcome = WB_OUTCOME_STORED, .status = 200,
                                      .has_content = true,
@@ -24,7 +24,7 @@ static struct wb_edit page_edit(unsigned n, char *url, struct wb_edit_link links
 
 static void add_page(struct wb_edit_batch *batch, unsigned n)
 {
-    struct wb_edit_link links[2];
+    struct wb_pagelink links[2];
     char url[64];
     struct wb_edit edit = page_edit(n, url, links);
 
@@ -33,7 +33,7 @@ static void add_page(struct wb_edit_batch *batch, unsigned n)
 
 static void expect_page(const struct wb_edit *edit, unsigned n)
 {
-    struct wb_edit_link links[2], link;
+    struct wb_pagelink links[2], link;
     struct wb_buf mem = WB_BUF_INIT;
     char url[64];
     struct wb_edit want = page_edit(n, url, links);

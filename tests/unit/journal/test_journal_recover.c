@@ -2,7 +2,9 @@
  * test_journal_recover.c - the logs of writers that died: recovery reports the last record of each site and ends
  * them, and `verify` says what is wrong with a journal.
  */
+#include "../otherformat.h"
 #include "journal_support.h"
+#include "journal/journal_file.h"
 
 #include <sys/file.h>
 #include <sys/wait.h>
@@ -186,6 +188,31 @@ static void test_verify(void **state)
     expect_verdict(dir, 0, 1, 0, 0);
 }
 
+/* A log of another format is reported with its number; readers and recovery leave it alone. */
+static void test_another_format(void **state)
+{
+    const char *dir = new_dir();
+    struct wb_journal_file file = WB_JOURNAL_FILE_INIT;
+    struct wb_journal_writer *log;
+    static struct written list[10];
+    struct told told = {0};
+
+    (void)state;
+    assert_int_equal(wb_journal_writer_open(dir, 0, &log), 0);
+    append_some(log, list, 0, 10);
+    assert_int_equal(wb_journal_writer_finish(log), 0);
+    wb_journal_writer_close(log);
+    put_format(log_path(dir, 1), 0, 4, 2, 24);
+    char *journal = wb_path_join(dir, WB_JOURNAL_DIR);
+    assert_refused_format(wb_journal_file_open(journal, 1, false, &file), log_path(dir, 1), 2);
+    expect_verdict(dir, 0, 1, 0, 0);
+    assert_int_equal(wb_journal_recover(dir, note_told, &told), 0);
+    assert_int_equal(told.count, 0);
+    put_format(log_path(dir, 1), 0, 4, 1, 24);
+    expect_verdict(dir, 10, 0, 0, 0);
+    wb_free(journal);
+}
+
 /* The power failed when the file had its length but not its bytes: worth a note, until recovery removes it. */
 static void test_zero_head(void **state)
 {
@@ -217,6 +244,7 @@ int main(void)
         cmocka_unit_test(test_recover_torn),
         cmocka_unit_test(test_recover_while_somebody_looks),
         cmocka_unit_test(test_verify),
+        cmocka_unit_test(test_another_format),
         cmocka_unit_test(test_zero_head),
     };
 

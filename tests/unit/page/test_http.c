@@ -120,6 +120,34 @@ static void test_fields(void **state)
     assert_int_equal(name.len + value.len, 0);
 }
 
+static void test_locations(void **state)
+{
+    static const struct {
+        const char *head, *target; /* NULL: there is none */
+    } cases[] = {
+        {"HTTP/1.1 301 Moved\r\nLocation: ../to#x\r\n", "http://h.example/to"},
+        {"HTTP/1.1 301 Moved\r\nlocation: https://o.example/?q#\r\n", "https://o.example/?q"},
+        {"HTTP/1.1 301 Moved\r\nLocation:\r\n", "http://h.example/a/b"},
+        {"HTTP/1.1 302 Found\r\n", NULL},
+        {"HTTP/1.1 302 Found\r\nLocation: mailto:x@y\r\n", NULL},
+        {"HTTP/1.1 302 Found\r\nLocation: http://\r\n", NULL},
+        {"", NULL},
+    };
+    struct wb_url base = WB_URL_INIT, target = WB_URL_INIT;
+    struct wb_slice url = WB_SLICE_LIT("http://h.example/a/b"), location;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        int err = wb_http_location(wb_slice_str(cases[i].head), url, &base, &target, &location);
+        assert_int_equal(err, cases[i].target ? 0 : WB_E_PROTO);
+        expect(location, cases[i].target ? cases[i].target : "");
+    }
+    assert_int_equal(wb_http_location(wb_slice_str(cases[0].head), WB_SLICE_LIT("no url"), &base, &target, &location),
+                     WB_E_PROTO);
+    wb_url_release(&base);
+    wb_url_release(&target);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +155,7 @@ int main(void)
         cmocka_unit_test(test_endless_head),
         cmocka_unit_test(test_headers),
         cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_locations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

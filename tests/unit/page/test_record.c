@@ -16,7 +16,7 @@
 #include "../allocfail.h"
 
 /* The offsets of the fields, as record.c draws them. */
-enum { VERSION_AT = 36, KIND_AT = 37, FLAGS_AT = 40, FIXED_BYTES = 56 };
+enum { FORMAT_AT = 36, KIND_AT = 37, FLAGS_AT = 40, FIXED_BYTES = 56 };
 enum { FLAG_PAYLOAD_SHA1 = 2, FLAG_KEY_IN_URL = 4, FLAG_DIGESTED = 8 };
 
 static struct wb_page example(void)
@@ -188,8 +188,10 @@ static void test_rules(void **state)
     (void)state;
     assert_int_equal(wb_page_encode(&page, &record), 0);
     assert_int_equal(record.ptr[FLAGS_AT], FLAG_KEY_IN_URL);
-    assert_int_equal(decode_changed(&record, VERSION_AT, 2), WB_E_CORRUPT);
-    assert_int_equal(decode_changed(&record, VERSION_AT, 0), WB_E_CORRUPT);
+    assert_int_equal(decode_changed(&record, FORMAT_AT, 2), WB_E_NEWER);
+    assert_string_equal(wb_error_message(), "the page record has format 2; this program reads format 1");
+    assert_int_equal(decode_changed(&record, FORMAT_AT, (char)255), WB_E_NEWER);
+    assert_int_equal(decode_changed(&record, FORMAT_AT, 0), WB_E_NEWER);
     assert_int_equal(decode_changed(&record, KIND_AT, 0), WB_E_CORRUPT);
     assert_int_equal(decode_changed(&record, KIND_AT, 3), WB_E_CORRUPT);
     assert_int_equal(decode_changed(&record, FLAGS_AT, 16 | FLAG_KEY_IN_URL), WB_E_CORRUPT);

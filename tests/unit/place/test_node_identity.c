@@ -1,6 +1,7 @@
 /* test_node_identity.c - which directories become nodes, and what is said about one that is not the node it should be.
  */
 #include "../expect.h"
+#include "../otherformat.h"
 #include "../testroot.h"
 #include "base/hash.h"
 #include "place/node.h"
@@ -139,7 +140,7 @@ static void test_damage(void **state)
     expect_down(test_path("n"), &second, "damaged");
     wb_buf_release(&text);
     write_text(test_path("n/webbase.node"), "webbase node\nformat 2\nanything\n");
-    assert_int_equal(wb_node_check(test_path("n"), &second), WB_E_NEWER);
+    assert_refused_format(wb_node_check(test_path("n"), &second), test_path("n"), 2);
 }
 
 static void test_unmake(void **state)

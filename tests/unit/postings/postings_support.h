@@ -91,6 +91,14 @@ UNUSED void random_frequencies(uint64_t *chance, uint32_t frequency[WB_FIELDS])
         frequency[chance_below(chance, WB_FIELDS)] = 1;
 }
 
+/* Adds all postings of a block. */
+UNUSED int add_block(struct wb_postings_writer *writer, const struct wb_posting_block *block)
+{
+    size_t gap_at = 0;
+
+    return wb_postings_add_range(writer, block, 0, block->count, &gap_at);
+}
+
 /* A list of `count` postings: from document `first` on, `spread` documents apart on average. */
 UNUSED struct model random_model(uint64_t *chance, uint32_t count, uint64_t first, uint64_t spread, bool positions,
                                  uint8_t *lengths)

@@ -2,6 +2,7 @@
  * test_postings_damage.c - a flipped byte anywhere gives WB_E_CORRUPT with the name of the file, or the right answer.
  * Every write and every allocation may fail. Blocks can be filtered, and threads can share a set.
  */
+#include "../otherformat.h"
 #include "postings_support.h"
 
 #include <pthread.h>
@@ -106,6 +107,11 @@ static void test_flips(void **state)
         wb_free(path);
     }
     assert_int_equal(noticed, 200); /* the files are so small that each byte is in a piece that is read */
+    char *dictionary = wb_path_join(test_path("set"), "dictionary");
+    struct wb_postings *other;
+    put_blob_format(dictionary, "dict", 64 - 6, '2');
+    assert_refused_format(wb_postings_open(test_path("set"), lengths, DOCS, &other), dictionary, 2);
+    wb_free(dictionary);
     for (size_t i = 0; i < TERMS; i++)
         model_release(&models[i]);
 }
@@ -151,7 +157,7 @@ static void test_filter(void **state)
             wb_posting_block_filter(&block, keep);
             for (uint32_t k = 0; k < block.count; k++)
                 block.docid[k] += 17;
-            OK(wb_postings_add_block(writer, &block));
+            OK(add_block(writer, &block));
         }
         OK(wb_postings_end(writer));
         OK(wb_path_mkdirs(test_path("new")));

@@ -3,6 +3,7 @@
  * and what a page of results shows does not depend on how many hits it has.
  */
 #include "search_support.h"
+#include "extract/extract.h"
 #include "url/url.h"
 
 enum { REACH = 40, PLACES = 5000, TITLE_BITS = 12, ALL = 100000 };

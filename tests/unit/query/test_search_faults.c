@@ -59,6 +59,33 @@ static void allocations(void **state)
     fail_each(web, query, (struct wb_search_options){.limit = 5, .sort = {WB_ASK_URL, true, WB_SLICE_EMPTY}});
 }
 
+/* The first search of a searcher reads what all later ones need. If that fails, the next one reads it again. */
+static void allocations_of_the_first_search(void **state)
+{
+    struct web web = *(struct web *)*state;
+    struct wb_search_options options = {.limit = 5, .no_texts = true};
+    struct wb_results results, wanted;
+    bool failed = true;
+
+    ok(search(&web, web.vocabulary[0], options, &wanted));
+    for (size_t n = 0; failed; n++) {
+        ok(wb_searcher_open(web.dir, &web.searcher));
+        alloc_fail_nth(n);
+        int err = search(&web, web.vocabulary[0], options, &results);
+        failed = alloc_has_failed();
+        alloc_fail_none();
+        assert_true(err == 0 || (failed && err == WB_E_NOMEM));
+        wb_results_release(&results);
+        ok(search(&web, web.vocabulary[0], options, &results));
+        assert_int_equal(results.hit_count, wanted.hit_count);
+        for (size_t i = 0; i < results.hit_count; i++)
+            assert_int_equal(results.hits[i].docid, wanted.hits[i].docid);
+        wb_results_release(&results);
+        wb_searcher_close(web.searcher);
+    }
+    wb_results_release(&wanted);
+}
+
 static void allocations_of_similar(void **state)
 {
     struct web *web = *state;
@@ -177,7 +204,8 @@ static void nothing_to_look_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(allocations), cmocka_unit_test(allocations_of_similar), cmocka_unit_test(plain_bm25),
+        cmocka_unit_test(allocations), cmocka_unit_test(allocations_of_the_first_search),
+        cmocka_unit_test(allocations_of_similar), cmocka_unit_test(plain_bm25),
         cmocka_unit_test(many_words),  cmocka_unit_test(nothing_to_look_for),
     };
 

@@ -2,6 +2,7 @@
  * test_chronicle.c - the dashboard's history on disk: random samples against a naive twin, damage at every byte of a
  * record, writers that were killed, clocks that jump, two processes, disks that are full or read-only.
  */
+#include "../otherformat.h"
 #include "../testroot.h"
 #include "../seeded.h"
 
@@ -266,6 +267,39 @@ static void test_damage(void **state)
     assert_int_equal(problems(), 0);
 }
 
+static void expect_other_format(void *context, bool problem, const char *file, uint64_t offset, const char *message)
+{
+    (void)file, (void)offset;
+    assert_false(problem);
+    assert_non_null(strstr(message, "has format 2; this program reads format 1"));
+    ++*(size_t *)context;
+}
+
+/* A file of another format is left alone, and the server keeps what it learns in memory. */
+static void test_another_format(void **state)
+{
+    struct wb_chronicle *c = open_chronicle();
+    char *path = file_path();
+    size_t told = 0;
+
+    (void)state;
+    add(c, T0, 1);
+    wb_chronicle_close(c);
+    put_format(path, 0, 7, '2', 32);
+    assert_int_equal(wb_chronicle_verify(test_root, expect_other_format, &told), 0);
+    assert_int_equal(told, 1);
+    c = open_chronicle();
+    assert_int_equal(wb_chronicle_role(c), WB_CHRONICLE_MEMORY);
+    add(c, T0 + 1, 1);
+    assert_int_equal(read_level(c, WB_CHRONICLE_SECONDS, T0, T0 + 9)->count, 1);
+    wb_chronicle_close(c);
+    put_format(path, 0, 7, '1', 32);
+    c = open_chronicle();
+    assert_int_equal(read_level(c, WB_CHRONICLE_SECONDS, T0, T0 + 9)->count, 1);
+    wb_chronicle_close(c);
+    wb_free(path);
+}
+
 /* kill -9 at any moment: what was added is there, and minutes and hours are completed by the next writer. */
 static void test_killed_writer(void **state)
 {
@@ -441,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_torn_at_each_byte),
         cmocka_unit_test(test_long_sums),
         cmocka_unit_test_setup_teardown(test_damage, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(test_another_format, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_killed_writer, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_clock_jumps, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_two_servers, make_root, remove_root),

@@ -2,6 +2,7 @@
  * test_bucket.c - bucket files: names, which bucket has which ids, images, what happens to every flipped byte, buckets
  * that were torn by a power failure, bytes that are kept because nobody can read them, and claims.
  */
+#include "../otherformat.h"
 #include "store_support.h"
 #include "place/node.h"
 #include "os/path.h"
@@ -246,6 +247,43 @@ static void test_flips(void **state)
     assert_int_equal(wb_bucket_file_open(node, other_id, &row, false, &file), WB_E_CORRUPT);
 }
 
+/* Files and buckets of another format are refused with their number, and never repaired. */
+static void test_another_format(void **state)
+{
+    struct wb_bucket_file file;
+    struct wb_bucket_swept swept = {0};
+    struct wb_bucket bucket = {0};
+    struct wb_buf bytes = WB_BUF_INIT;
+    struct wb_catalog_segment row = row_of(5);
+    char name[WB_SEGMENT_NAME_MAX], path[DIR_MAX], doubles[DIR_MAX], extent[2000] = "WBKB";
+
+    (void)state;
+    write_file(5, PAGES, &file);
+    wb_bucket_name(5, 1, name);
+    path_in(dir, name, path);
+    wb_bucket_doubles_name(5, 1, name);
+    path_in(dir, name, doubles);
+    put_format(path, wb_bucket_at(&file, 1), 4, 2, 88);
+    assert_refused_format(wb_bucket_read(&file, 1, &bucket), path, 2);
+    assert_non_null(strstr(wb_error_message(), "bucket 1"));
+    assert_refused_format(wb_bucket_read_bytes(&file, 1, &bytes), path, 2);
+    must_ok(wb_bucket_read(&file, 0, &bucket));
+    put_format(doubles, 0, 4, 2, 56);
+    assert_refused_format(wb_bucket_swept_read(&file, 1, &swept), doubles, 2);
+    wb_bucket_file_close(&file);
+    put_format(path, 0, 4, 2, 56);
+    assert_refused_format(wb_bucket_file_open(node, repo_id, &row, false, &file), path, 2);
+    /* An extent of damaged bytes. */
+    wb_put16(extent + 4, 2);
+    wb_put64(extent + 32, sizeof extent - 64);
+    wb_put64(extent + 56, wb_hash64(extent, 56));
+    must(wb_bucket_kept_is(wb_slice(extent, sizeof extent)));
+    assert_refused_format(wb_bucket_kept_error(wb_slice(extent, sizeof extent)), "an extent", 2);
+    wb_bucket_swept_release(&swept);
+    wb_bucket_release(&bucket);
+    wb_buf_release(&bytes);
+}
+
 /* The power fails while buckets are written in place: each is read as it was meant to be. */
 static void test_torn(void **state)
 {
@@ -376,8 +414,9 @@ static void test_claims(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names), cmocka_unit_test(test_edges), cmocka_unit_test(test_flips),
-        cmocka_unit_test(test_torn),  cmocka_unit_test(test_kept),  cmocka_unit_test(test_claims),
+        cmocka_unit_test(test_names),          cmocka_unit_test(test_edges), cmocka_unit_test(test_flips),
+        cmocka_unit_test(test_torn),           cmocka_unit_test(test_kept),  cmocka_unit_test(test_claims),
+        cmocka_unit_test(test_another_format),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -490,45 +490,6 @@ static void test_revisit_damage(void **state)
     wb_buf_release(&text);
 }
 
-static void put_revisit_2(uint64_t id, int64_t time_ms, bool has_sha1)
-{
-    char key[WB_PAGEID_BYTES], row[40] = {0};
-
-    wb_pageid_put((struct wb_pageid){0, id}, key);
-    wb_put64(row, (uint64_t)time_ms);
-    wb_put32(row + 8, has_sha1);
-    wb_put64(row + 12, id * 10);
-    row[39] = (char)0xcc;
-    put_raw(WB_CATALOG_REVISITS, wb_slice(key, sizeof key), wb_slice(row, sizeof row));
-}
-
-/* Format 2 had at most one revisit of each page. They are read as they are, and the upgrade gives their keys a time. */
-static void test_revisit_upgrade(void **state)
-{
-    static const char *const expected = "1@5 of 1@0 sha1 cc site 10 ;2@-5 of 2@0 cc site 20 ;";
-    struct wb_buf text = WB_BUF_INIT;
-
-    (void)state;
-    must_ok(wb_catalog_revisit_upgrade(&txn)); /* nothing to do */
-    put_revisit_2(1, 5, true);
-    put_revisit_2(2, -5, false);
-    must_ok(wb_catalog_revisit_each(&txn, list_revisit, &text));
-    is_text(&text, expected);
-    must_ok(wb_catalog_revisit_of(&txn, (struct wb_pageid){0, 2}, list_revisit, &text));
-    is_text(&text, "2@-5 of 2@0 cc site 20 ;");
-    assert_int_equal(delete_revisit(2, -5, 2), WB_E_NOTFOUND);
-    for (int i = 0; i < 2; i++) { /* the second time there is nothing to do */
-        must_ok(wb_catalog_revisit_upgrade(&txn));
-        must_ok(wb_catalog_revisit_each(&txn, list_revisit, &text));
-        is_text(&text, expected);
-    }
-    assert_int_equal(wb_catalog_count(&txn, WB_CATALOG_WAITING), 0);
-    must_ok(delete_revisit(2, -5, 2));
-    must_ok(delete_revisit(1, 5, 1));
-    assert_int_equal(wb_catalog_count(&txn, WB_CATALOG_REVISITS), 0);
-    wb_buf_release(&text);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -543,7 +504,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_revisits, begin, end),
         cmocka_unit_test_setup_teardown(test_long_url, begin, end),
         cmocka_unit_test_setup_teardown(test_revisit_damage, begin, end),
-        cmocka_unit_test_setup_teardown(test_revisit_upgrade, begin, end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,22 +4,22 @@
 static void test_readers(void **state)
 {
     struct wb_catalog_txn reader;
-    struct wb_catalog_entry entry = {.place = {1, 0, 64}, .epoch = 1}, read;
+    struct wb_catalog_entry entry = {.place = {1, 0, 64}, .epoch = 1, .content = 2}, read;
     uint64_t oldest;
 
     (void)state;
     must_ok(wb_catalog_txn_read(catalog, &reader));
-    must_ok(wb_catalog_entry_put(&txn, WB_CATALOG_PAGES, (struct wb_pageid){1, 1}, &entry));
+    must_ok(wb_catalog_entry_put(&txn, (struct wb_pageid){1, 1}, &entry));
     uint64_t written = wb_catalog_txn_id(&txn);
     must_ok(wb_catalog_txn_commit(&txn));
-    assert_int_equal(wb_catalog_entry_get(&reader, WB_CATALOG_PAGES, (struct wb_pageid){1, 1}, &read), WB_E_NOTFOUND);
+    assert_int_equal(wb_catalog_entry_get(&reader, (struct wb_pageid){1, 1}, &read), WB_E_NOTFOUND);
     must_ok(wb_catalog_oldest_reader(catalog, &oldest));
     assert_true(oldest < written);
     wb_catalog_txn_abort(&reader);
     must_ok(wb_catalog_oldest_reader(catalog, &oldest));
     assert_true(oldest == UINT64_MAX);
     must_ok(wb_catalog_txn_read(catalog, &reader));
-    must_ok(wb_catalog_entry_get(&reader, WB_CATALOG_PAGES, (struct wb_pageid){1, 1}, &read));
+    must_ok(wb_catalog_entry_get(&reader, (struct wb_pageid){1, 1}, &read));
     must_ok(wb_catalog_oldest_reader(catalog, &oldest));
     assert_int_equal(oldest, written);
     wb_catalog_txn_abort(&reader);
@@ -33,10 +33,10 @@ static void change_all(unsigned times)
 
     must_ok(wb_catalog_open(dir, WB_TREE_WRITE, &other));
     for (unsigned i = 0; i < times; i++) {
-        struct wb_catalog_entry entry = {.place = {1, 0, 64}, .body_bytes = i, .epoch = 1, .status = 200};
+        struct wb_catalog_entry entry = {.place = {1, 0, 64}, .body_bytes = i, .epoch = 1, .content = 2, .status = 200};
         must_ok(wb_catalog_txn_write(other, &change));
         for (uint64_t id = 0; id < 3000; id++)
-            must_ok(wb_catalog_entry_put(&change, WB_CATALOG_PAGES, (struct wb_pageid){id << 50, id}, &entry));
+            must_ok(wb_catalog_entry_put(&change, (struct wb_pageid){id << 50, id}, &entry));
         must_ok(wb_catalog_txn_commit(&change));
     }
     wb_catalog_close(other);
@@ -69,7 +69,7 @@ static int walk_all(void *context)
         return err;
     r->runs++;
     r->rows = 0;
-    err = wb_catalog_entry_each(&r->reader, WB_CATALOG_PAGES, see_row, r);
+    err = wb_catalog_entry_each(&r->reader, see_row, r);
     wb_catalog_txn_park(&r->reader);
     return err;
 }

@@ -7,6 +7,7 @@
  * test_convert_damage.c has sources that are damaged. test_model.c has conversions in the middle of its traces, and so
  * tests that everything goes on as before.
  */
+#include "../otherformat.h"
 #include "../faultkinds.h"
 #include "convert_support.h"
 #include "base/checked_text.h"
@@ -249,11 +250,11 @@ static void test_refused(void **state)
 }
 
 /* Writes a mark with these lines behind the first two, and the right checksum. */
-static void write_mark(const char *path, const char *lines)
+static void write_mark(const char *path, unsigned format, const char *lines)
 {
     struct wb_buf text = WB_BUF_INIT;
 
-    must_ok(wb_buf_printf(&text, "webbase unfinished copy\nformat 1\n%s", lines));
+    must_ok(wb_buf_printf(&text, "webbase unfinished copy\nformat %u\n%s", format, lines));
     must_ok(wb_checked_text_end(&text));
     must_ok(wb_path_replace(path, wb_buf_slice(&text)));
     wb_buf_release(&text);
@@ -291,11 +292,13 @@ static void test_unfinished_with_other_files(void **state)
     }
     static const char *const wrong[] = {"", "id 12\n", ID "nodes /x\n", ID "node /missing\nid 1\n", ID "\n"};
     for (size_t i = 0; i < COUNT(wrong); i++) {
-        write_mark(path, wrong[i]);
+        write_mark(path, 1, wrong[i]);
         must(wb_move_convert(from, to, &options, &quiet, &counts) == WB_E_CORRUPT);
         must(strstr(wb_error_message(), path) != NULL);
     }
-    write_mark(path, ID "node /missing\nnode /missing/too\n");
+    write_mark(path, 2, ID "node /missing\n");
+    assert_refused_format(wb_move_convert(from, to, &options, &quiet, &counts), path, 2);
+    write_mark(path, 1, ID "node /missing\nnode /missing/too\n");
     convert(from, to, 0);
     compare_dirs(to, from);
     must(access(path, F_OK) != 0);

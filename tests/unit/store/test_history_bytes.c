@@ -156,9 +156,22 @@ static void test_latest(void **state)
     wb_buf_release(&bytes);
 }
 
+/* Bytes of another format are not called damaged. */
+static void test_format(void **state)
+{
+    static const char bytes[] = "\2SITEHASH and whatever that format has";
+    struct wb_history history = {0};
+    uint64_t site;
+
+    (void)state;
+    assert_int_equal(wb_history_decode(wb_slice(bytes, sizeof bytes), &history, &site), WB_E_NEWER);
+    assert_string_equal(wb_error_message(), "the history of a page has format 2; this program reads format 1");
+    wb_history_release(&history);
+}
+
 /* ---- contradictions ----------------------------------------------------------------------------------- */
 
-#define HEAD "\2SITEHASH" /* format and site */
+#define HEAD "\1SITEHASH" /* format and site */
 #define OLD(flags_and_count, times, arrived, ended)                                                                    \
     flags_and_count times arrived "CONTENTS" ended "\1\1\1" /* status, lengths */ "\0\1\1" /* slot, segment, block */
 
@@ -191,7 +204,7 @@ static void test_contradictions(void **state)
 
     assert_false(is_history("", 0));
     assert_false(IS_HISTORY(HEAD));
-    assert_false(IS_HISTORY("\1SITEHASH\0\1\41\2\5"));                            /* another format */
+    assert_false(IS_HISTORY("\2SITEHASH\0\1\41\2\5"));                            /* another format */
     assert_false(IS_HISTORY(HEAD "\10\1\41\2\5"));                                /* an unknown flag */
     assert_false(IS_HISTORY(HEAD "\0\0"));                                        /* no version */
     assert_false(IS_HISTORY(HEAD "\0\2\41\2\5"));                                 /* one is missing */
@@ -217,6 +230,9 @@ static void test_contradictions(void **state)
     assert_false(IS_HISTORY(HEAD "\5\2\0\1\41\2\5"));               /* none */
     /* Ceased before it arrived: the epochs overflow. */
     assert_false(IS_HISTORY(HEAD "\0\1" OLD("\40", "\2", "\5", "\377\377\377\377\377\377\377\377\377\1")));
+    /* The hash of a content is never 0. */
+    assert_false(IS_HISTORY(HEAD "\0\1\40\2\5\0\0\0\0\0\0\0\0\1\1\1\1\0\1\1"));
+    assert_true(IS_HISTORY(HEAD "\0\1\40\2\5\0\0\0\0\0\0\0\1\1\1\1\1\0\1\1"));
     /* A body of 4 GB. */
     assert_false(IS_HISTORY(HEAD "\0\1\40\2\5CONTENTS\1\1\200\200\200\200\20\1\0\1\1"));
     assert_true(IS_HISTORY(HEAD "\0\1\40\2\5CONTENTS\1\1\377\377\377\377\17\1\0\1\1"));
@@ -229,6 +245,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_latest),
+        cmocka_unit_test(test_format),
         cmocka_unit_test(test_contradictions),
     };
 

@@ -408,11 +408,13 @@ static void put_many(struct wb_store *store, unsigned count)
  */
 static void test_late_and_dead(void **state)
 {
-    const struct wb_bin halves[] = {{1, {.bits = 1}}, {1, {.prefix = (uint64_t)1 << 63, .bits = 1}}};
+    struct wb_bin halves[] = {{.node = 1}, {.node = 1}}; /* the cells with even and with odd numbers */
     struct wb_overview before, after;
     uint64_t live = 0;
 
     (void)state;
+    for (uint32_t cell = 0; cell < WB_CELLS; cell++)
+        wb_cells_add(&halves[1 - cell % 2].range.gaps, cell);
     test_dir(dir);
     create_store(dir);
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);

@@ -14,7 +14,6 @@ static int make_dir(void **state)
 }
 
 static const struct wb_superblock example = {
-    .format = WB_SUPERBLOCK_FORMAT,
     .design = {.batch = true, .update = {.organisation = WB_ORGANISATION_HASHED_LOG}},
     .id = {1, 2, 3, 255},
     .created_ms = 1700000000123};
@@ -27,14 +26,13 @@ static void test_round_trip(void **state)
     (void)state;
     assert_int_equal(wb_superblock_write(dir, &example), 0);
     assert_int_equal(wb_superblock_read(dir, &read), 0);
-    assert_int_equal(read.format, example.format);
     assert_memory_equal(&read.design, &example.design, sizeof read.design);
     assert_memory_equal(read.id, example.id, sizeof read.id);
     assert_int_equal(read.created_ms, example.created_ms);
     assert_int_equal(wb_path_read(path, 4096, &bytes), 0);
     assert_true(
         wb_slice_starts(wb_buf_slice(&bytes),
-                        WB_SLICE_LIT("webbase repository\nformat 5\ndesign Batch[U(hash,hashed-log),R(hash,log)]\n"
+                        WB_SLICE_LIT("webbase repository\nformat 1\ndesign Batch[U(hash,hashed-log),R(hash,log)]\n"
                                      "id 010203ff000000000000000000000000\n"
                                      "created 2023-11-14T22:13:20.123Z\ncheck ")));
     wb_buf_release(&bytes);
@@ -55,7 +53,7 @@ static int read_text(const char *text, bool with_check)
 }
 
 #define LINE1 "webbase repository\n"
-#define OLD_KIND "organisation log\nupdate incremental\n"
+#define KIND "design Incr[uniform,hash]\n"
 #define ID "id 010203ff000000000000000000000000\n"
 #define CREATED "created 2023-11-14T22:13:20.123Z\n"
 
@@ -63,42 +61,31 @@ static void test_rules(void **state)
 {
     static const char *const wrong[] = {
         "",
-        "webbase\nformat 2\n" OLD_KIND ID CREATED,
-        "webbase store\nformat 2\n" OLD_KIND ID CREATED,
-        LINE1 "format 0\n" OLD_KIND ID CREATED,
-        LINE1 "format x\n" OLD_KIND ID CREATED,
-        LINE1 "format 18446744073709551616\n" OLD_KIND ID CREATED,
-        LINE1 "organisation log\nformat 2\nupdate incremental\n" ID CREATED,
-        LINE1 "format 2\norganisation \nupdate incremental\n" ID CREATED,
-        LINE1 "format 2\norganisation logloglogloglogloglogloglogloglog\nupdate incremental\n" ID CREATED,
-        LINE1 "format 2\nupdate incremental\n" ID CREATED,
-        LINE1 "format 3\norganisation hash\nupdate incremental\n" ID CREATED,
-        LINE1 "format 3\norganisation log\nupdate batch\n" ID CREATED,
-        LINE1 "format 5\n" OLD_KIND ID CREATED,
-        LINE1 "format 5\ndesign Incr[moon,log]\n" ID CREATED,
-        LINE1 "format 5\n" ID CREATED,
-        LINE1 "format 2\norganisation log\n" ID CREATED,
-        LINE1 "format 2\n" OLD_KIND CREATED,
-        LINE1 "format 2\n" OLD_KIND "id 0102\n" CREATED,
-        LINE1 "format 2\n" OLD_KIND ID,
-        LINE1 "format 2\n" OLD_KIND ID "created yesterday\n",
-        LINE1 "format 2\n" OLD_KIND ID CREATED "extra line\n",
+        "webbase\nformat 1\n" KIND ID CREATED,
+        "webbase store\nformat 1\n" KIND ID CREATED,
+        LINE1 "format 0\n" KIND ID CREATED,
+        LINE1 "format x\n" KIND ID CREATED,
+        LINE1 "format 18446744073709551616\n" KIND ID CREATED,
+        LINE1 KIND "format 1\n" ID CREATED,
+        LINE1 "format 1\ndesign \n" ID CREATED,
+        LINE1 "format 1\ndesign Incr[moon,log]\n" ID CREATED,
+        LINE1 "format 1\norganisation log\nupdate incremental\n" ID CREATED,
+        LINE1 "format 1\n" ID CREATED,
+        LINE1 "format 1\n" KIND CREATED,
+        LINE1 "format 1\n" KIND "id 0102\n" CREATED,
+        LINE1 "format 1\n" KIND ID,
+        LINE1 "format 1\n" KIND ID "created yesterday\n",
+        LINE1 "format 1\n" KIND ID CREATED "extra line\n",
     };
 
     (void)state;
-    assert_int_equal(read_text(LINE1 "format 5\ndesign Incr[uniform,hash]\n" ID CREATED, true), 0);
-    /* Their hashes of contents do not tell what was cut short. */
-    assert_int_equal(read_text(LINE1 "format 4\ndesign Incr[uniform,hash]\n" ID CREATED, true), WB_E_INVALID);
-    assert_non_null(strstr(wb_error_message(), "has format 4, which this version does not read"));
-    assert_int_equal(read_text(LINE1 "format 3\n" OLD_KIND ID CREATED, true), WB_E_INVALID);
-    /* A writer makes this one format 5 (test_upgrade.c). */
-    assert_int_equal(read_text(LINE1 "format 2\n" OLD_KIND ID CREATED, true), 0);
+    assert_int_equal(read_text(LINE1 "format 1\n" KIND ID CREATED, true), 0);
     for (size_t i = 0; i < COUNT(wrong); i++) {
         assert_int_equal(read_text(wrong[i], true), WB_E_CORRUPT);
         assert_non_null(strstr(wb_error_message(), path));
     }
-    assert_int_equal(read_text(LINE1 "format 2\n" OLD_KIND ID CREATED, false), WB_E_CORRUPT);
-    assert_int_equal(read_text(LINE1 "format 2\n" OLD_KIND ID CREATED "check 0000000000000000\n", false), WB_E_CORRUPT);
+    assert_int_equal(read_text(LINE1 "format 1\n" KIND ID CREATED, false), WB_E_CORRUPT);
+    assert_int_equal(read_text(LINE1 "format 1\n" KIND ID CREATED "check 0000000000000000\n", false), WB_E_CORRUPT);
 }
 
 static void test_newer(void **state)
@@ -108,9 +95,8 @@ static void test_newer(void **state)
 
     (void)state;
     /* We do not judge what else a newer format contains, or how it ends. */
-    assert_int_equal(read_text(LINE1 "format 6\nsomething else\n", false), WB_E_NEWER);
-    assert_non_null(strstr(wb_error_message(), "has format 6"));
-    assert_non_null(strstr(wb_error_message(), "up to 5"));
+    assert_int_equal(read_text(LINE1 "format 2\nsomething else\n", false), WB_E_NEWER);
+    assert_non_null(strstr(wb_error_message(), "has format 2; this program reads format 1"));
     assert_non_null(strstr(wb_error_message(), path));
     assert_int_equal(wb_store_open(dir, WB_STORE_WRITE, &store), WB_E_NEWER);
     assert_non_null(strstr(wb_error_message(), path));
@@ -118,19 +104,6 @@ static void test_newer(void **state)
     assert_int_equal(wb_store_verify(dir, NULL, NULL, NULL, NULL, &result), WB_E_NEWER);
     assert_true(wb_store_exists(dir));
     assert_int_equal(wb_store_create(dir, &(struct wb_store_options){0}), WB_E_INVALID);
-}
-
-/* A repository of an old format is not called damaged; the message says what to do. */
-static void test_older(void **state)
-{
-    struct wb_store *store;
-
-    (void)state;
-    assert_int_equal(read_text(LINE1 "format 1\n" OLD_KIND ID CREATED, true), WB_E_INVALID);
-    assert_non_null(strstr(wb_error_message(), path));
-    assert_non_null(strstr(wb_error_message(), "export"));
-    assert_int_equal(wb_store_open(dir, WB_STORE_READ, &store), WB_E_INVALID);
-    assert_int_equal(read_text(LINE1 "format 1\n" OLD_KIND ID CREATED "check 0000000000000000\n", false), WB_E_CORRUPT);
 }
 
 static void test_not_a_repository(void **state)
@@ -166,7 +139,6 @@ int main(void)
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_newer),
-        cmocka_unit_test(test_older),
         cmocka_unit_test(test_not_a_repository),
     };
 

@@ -256,14 +256,14 @@ static void test_held_state(void **state)
         uint64_t rows = rows_in(&held);
         must(rows > 0 && wb_catalog_count(&held, WB_CATALOG_PAGES) > 0);
         before = after = 0;
-        must_ok(wb_catalog_entry_each(&held, WB_CATALOG_PAGES, count_entry, &before));
+        must_ok(wb_catalog_entry_each(&held, count_entry, &before));
         transfer(store);
         must_ok(wb_catalog_txn_read(catalog, &now));
         assert_int_equal(rows_in(&now), 0);
         wb_catalog_txn_abort(&now);
         put_range(store, 500, 500 + PAGES, round * 10000 + 6000); /* pages that were given up could be written to */
         assert_int_equal(rows_in(&held), rows);
-        must_ok(wb_catalog_entry_each(&held, WB_CATALOG_PAGES, count_entry, &after));
+        must_ok(wb_catalog_entry_each(&held, count_entry, &after));
         assert_int_equal(before, after);
         must_ok(wb_catalog_check(&held, report_damage, NULL));
         wb_catalog_txn_abort(&held);

@@ -2,6 +2,7 @@
  * test_readers.c - what streams of readers leave behind: a few holds that they share, and a few names, of which the
  * idle ones give way; nothing of strangers; and what is an owner's stays the owner's.
  */
+#include "../otherformat.h"
 #include "../store/store_support.h"
 #include "stream/stream_own.h"
 
@@ -229,13 +230,45 @@ static void test_names(void **state)
     wb_stream_home_close(home);
 }
 
+static void note_other_format(void *context, bool problem, const char *file, uint64_t offset, const char *message)
+{
+    (void)offset;
+    assert_true(problem);
+    assert_string_equal(file, "streams/names/old.stream");
+    assert_non_null(strstr(message, "has format 2; this program reads format 1"));
+    ++*(unsigned *)context;
+}
+
+/* The file of a name has another format: it is refused and stays, and other names are not affected. */
+static void test_another_format(void **state)
+{
+    struct wb_stream_home *home = make_home();
+    unsigned told = 0;
+    char path[DIR_MAX];
+
+    (void)state;
+    must_ok(open_and_close(home, WB_STREAM_OWNER, "name", "old"));
+    must_ok(open_and_close(home, WB_STREAM_OWNER, "name", "other"));
+    path_in(dir, "streams/names/old.stream", path);
+    for (uint64_t sector = 0; sector < 32; sector++)
+        put_format(path, sector * 512, 7, '2', 504);
+    assert_refused_format(open_and_close(home, WB_STREAM_OWNER, "name", "old"), path, 2);
+    assert_refused_format(wb_stream_named_drop(home, WB_SLICE_LIT("old")), path, 2);
+    assert_int_equal(name_count(home), 2);
+    must_ok(open_and_close(home, WB_STREAM_OWNER, "name", "other"));
+    must_ok(wb_stream_verify(dir, note_other_format, &told));
+    assert_int_equal(told, 1);
+    for (uint64_t sector = 0; sector < 32; sector++)
+        put_format(path, sector * 512, 7, '1', 504);
+    must_ok(open_and_close(home, WB_STREAM_OWNER, "name", "old"));
+    wb_stream_home_close(home);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_holds),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_holds), cmocka_unit_test(test_threads),        cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_names), cmocka_unit_test(test_another_format),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
 /* test_shelf.c - what streams keep in the repository: by its hash, until its time is over, never damaged. */
+#include "../otherformat.h"
 #include "versions_support.h"
 
 #include "stream/shelf.h"
@@ -80,11 +81,33 @@ static void test_damage(void **state)
     wb_buf_release(&bytes);
 }
 
+static void test_another_format(void **state)
+{
+    const char *dir = test_path("format");
+    struct wb_buf bytes = WB_BUF_INIT;
+    char path[300], covered[24];
+    uint64_t hash;
+
+    (void)state;
+    assert_int_equal(wb_shelf_put(dir, WB_SLICE_LIT("some bytes"), INT64_MAX, &hash), 0);
+    snprintf(path, sizeof path, "%s/streams/shelf/%016llx", dir, (unsigned long long)hash);
+    assert_int_equal(wb_path_read(path, 1000, &bytes), 0);
+    bytes.ptr[7] = '2';
+    memcpy(covered, bytes.ptr, 8); /* its checksum leaves out the time until which it is kept */
+    memcpy(covered + 8, bytes.ptr + 16, 16);
+    wb_put64(bytes.ptr + 32, wb_hash64(covered, sizeof covered));
+    assert_int_equal(wb_path_replace(path, wb_buf_slice(&bytes)), 0);
+    assert_refused_format(wb_shelf_get(dir, hash, &bytes), path, 2);
+    assert_refused_format(map_error(dir, hash, ""), path, 2);
+    wb_buf_release(&bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_put_get_sweep),
         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_another_format),
     };
 
     return cmocka_run_group_tests(tests, make_root, remove_root);

@@ -2,6 +2,7 @@
  * test_wire.c - a stream as bytes: what is written is what is read, in whatever pieces it arrives; a stream that is cut
  * anywhere is never taken for a complete one; and a changed byte is never taken for the truth.
  */
+#include "../otherformat.h"
 #include "../store/store_support.h"
 #include "stream/wire.h"
 
@@ -238,6 +239,27 @@ static void test_changes(void **state)
     wb_buf_release(&bytes);
 }
 
+/* The header says which format the stream has: a byte behind "WBST". */
+static void test_another_format(void **state)
+{
+    struct wb_buf bytes = WB_BUF_INIT;
+    struct wb_wire_reader *reader;
+    uint64_t records = 0;
+    unsigned damages = 0;
+
+    (void)state;
+    write_stream(&bytes);
+    size_t fields = (uint8_t)bytes.ptr[4] + 256 * (size_t)(uint8_t)bytes.ptr[5];
+    assert_memory_equal(bytes.ptr + 24, "WBST\1", 5);
+    bytes.ptr[28] = 2;
+    wb_put64(bytes.ptr + 16, wb_hash64_seeded(bytes.ptr + 24, fields, wb_hash64(bytes.ptr, 16)));
+    must_ok(wb_wire_reader_new(&reader));
+    must_ok(wb_wire_reader_feed(reader, wb_buf_slice(&bytes)));
+    assert_refused_format(read_on(reader, &records, &damages, true), "the stream of the server", 2);
+    wb_wire_reader_free(reader);
+    wb_buf_release(&bytes);
+}
+
 /* The end says how many records there were. */
 static void test_missing_records(void **state)
 {
@@ -263,8 +285,12 @@ static void test_missing_records(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pieces),  cmocka_unit_test(test_feed_between_records), cmocka_unit_test(test_cuts),
-        cmocka_unit_test(test_changes), cmocka_unit_test(test_missing_records),
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_feed_between_records),
+        cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_missing_records),
+        cmocka_unit_test(test_another_format),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
  * test_blob.c - writes, maps and verifies blobs. Every byte that has changed is noticed, by opening the blob or by
  * checking the range that holds it.
  */
+#include "../otherformat.h"
 #include "table_support.h"
 
 #include <pthread.h>
@@ -107,6 +108,8 @@ static void test_not_this_blob(void **state)
     write_blob(path, 1000, &chance);
     assert_int_equal(wb_blob_open(path, "rank", &blob), WB_E_CORRUPT);
     assert_null(blob.map);
+    put_format(path, 0, 8, 2, 56);
+    assert_refused_format(wb_blob_open(path, "test", &blob), path, 2);
     assert_int_equal(wb_blob_open(test_path("nothing"), "test", &blob), WB_E_NOTFOUND);
     assert_int_equal(wb_blob_verify(test_path("nothing"), "test", count_problem, &problems, &bytes), WB_E_NOTFOUND);
     OK(wb_blob_create(path, "test", &writer));

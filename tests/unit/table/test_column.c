@@ -2,6 +2,7 @@
  * test_column.c - writes, maps and verifies columns. The verification notices any byte that has changed, and opening a
  * damaged file never crashes.
  */
+#include "../otherformat.h"
 #include "table_support.h"
 
 static void write_column(const char *path, size_t record_bytes, size_t count)
@@ -79,6 +80,8 @@ static void test_not_this_column(void **state)
     assert_int_equal(wb_column_open(path, "rank", 8, &column), WB_E_CORRUPT);
     assert_null(column.map);
     assert_int_equal(wb_column_open(path, "test", 4, &column), WB_E_CORRUPT);
+    put_format(path, 0, 8, 2, 56);
+    assert_refused_format(wb_column_open(path, "test", 8, &column), path, 2);
     assert_int_equal(wb_column_open(test_path("nothing"), "test", 4, &column), WB_E_NOTFOUND);
     assert_int_equal(wb_column_verify(test_path("nothing"), "test", 4, count_problem, &problems, &records),
                      WB_E_NOTFOUND);

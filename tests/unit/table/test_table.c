@@ -1,4 +1,5 @@
 /* test_table.c - intact tables: writing, reading in order, seeking, getting single records. */
+#include "../otherformat.h"
 #include "table_support.h"
 
 static const struct wb_table_options small_blocks = {.kind = "test", .block_bytes = 512};
@@ -306,6 +307,8 @@ static void test_not_this_table(void **state)
     assert_non_null(strstr(wb_error_message(), "link"));
     OK(wb_table_verify(path, "link", count_problems, &problems, &records));
     assert_int_equal(problems, 1);
+    put_format(path, 0, 8, 2, 24);
+    assert_refused_format(wb_table_open(path, "test", &table), path, 2);
     assert_int_equal(wb_table_open(test_path("nothing"), "test", &table), WB_E_NOTFOUND);
     assert_int_equal(wb_table_verify(test_path("nothing"), "test", count_problems, &problems, &records), WB_E_NOTFOUND);
     OK(wb_table_create(path, &small_blocks, &writer)); /* abandoned: the old file is gone all the same */

@@ -4,6 +4,7 @@
  * every page of the file is accounted for. Also the limits, and each allocation, read, write
  * and sync failing once.
  */
+#include "../otherformat.h"
 #include "tree_support.h"
 #include "os/fault.h"
 #include "os/path.h"
@@ -414,13 +415,33 @@ static void test_torn_roots(void **state)
     wb_buf_release(&after);
 }
 
+/* A tree of another format is not called damaged. */
+static void test_another_format(void **state)
+{
+    struct wb_tree *tree;
+
+    (void)state;
+    create_tree(&tree);
+    grow_tree(tree);
+    wb_tree_close(tree);
+    for (uint64_t copy = 0; copy < 2; copy++) {
+        /* One copy of the root record is enough to read it. */
+        must_ok(wb_tree_open(path, WB_TREE_READ, &tree));
+        wb_tree_close(tree);
+        put_format(path, copy * WB_TREE_PAGE_BYTES, 7, '2', 0);
+    }
+    assert_refused_format(wb_tree_open(path, WB_TREE_READ, &tree), path, 2);
+    assert_refused_format(wb_tree_open(path, WB_TREE_WRITE, &tree), path, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),  cmocka_unit_test(test_middle),
-        cmocka_unit_test(test_large),  cmocka_unit_test(test_large_transaction),
-        cmocka_unit_test(test_limits), cmocka_unit_test(test_space),
-        cmocka_unit_test(test_faults), cmocka_unit_test(test_torn_roots),
+        cmocka_unit_test(test_small),          cmocka_unit_test(test_middle),
+        cmocka_unit_test(test_large),          cmocka_unit_test(test_large_transaction),
+        cmocka_unit_test(test_limits),         cmocka_unit_test(test_space),
+        cmocka_unit_test(test_faults),         cmocka_unit_test(test_torn_roots),
+        cmocka_unit_test(test_another_format),
     };
 
     return cmocka_run_group_tests(tests, make_dir, NULL);

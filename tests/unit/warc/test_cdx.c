@@ -1,4 +1,5 @@
 /* test_cdx.c - lines of CDX indexes. */
+#include "../expect.h"
 #include "warc_support.h"
 
 #include "warc/cdx.h"
@@ -39,42 +40,26 @@ static const struct wb_cdx bare = {
     .offset = 7,
 };
 
-static void expect_lines(int (*append)(const struct wb_cdx *, struct wb_buf *), const char *want)
+static void lines_of_json(void **state)
 {
     struct wb_buf lines = WB_BUF_INIT;
 
-    assert_int_equal(append(&whole, &lines), 0);
-    assert_int_equal(append(&bare, &lines), 0);
-    assert_int_equal(wb_buf_terminate(&lines), 0);
-    assert_string_equal(lines.ptr, want);
+    (void)state;
+    assert_int_equal(wb_cdx_append_json(&whole, &lines), 0);
+    assert_int_equal(wb_cdx_append_json(&bare, &lines), 0);
+    expect(wb_buf_slice(&lines),
+           "com,example)/a%20b 20260102030405 {\"url\":\"http://example.com/a b\\\"\\t\",\"mime\":\"text/html\","
+           "\"status\":\"301\",\"digest\":\"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567\",\"length\":\"512\","
+           "\"offset\":\"0\",\"filename\":\"data.warc.gz\",\"redirect\":\"/n x\"}\n"
+           "com,example)/ 19700101000000 {\"url\":\"http://example.com/\",\"mime\":\"warc/revisit\"}\n");
     wb_buf_release(&lines);
-}
-
-static void lines_of_json(void **state)
-{
-    (void)state;
-    expect_lines(wb_cdx_append_json,
-                 "com,example)/a%20b 20260102030405 {\"url\":\"http://example.com/a b\\\"\\t\",\"mime\":\"text/html\","
-                 "\"status\":\"301\",\"digest\":\"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567\",\"length\":\"512\","
-                 "\"offset\":\"0\",\"filename\":\"data.warc.gz\",\"redirect\":\"/n x\"}\n"
-                 "com,example)/ 19700101000000 {\"url\":\"http://example.com/\",\"mime\":\"warc/revisit\"}\n");
-}
-
-static void lines_of_text(void **state)
-{
-    (void)state;
-    expect_lines(wb_cdx_append_text, "com,example)/a%20b 20260102030405 http://example.com/a%20b\"%09 text/html 301 "
-                                     "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567 /n%20x - 512 0 data.warc.gz\n"
-                                     "com,example)/ 19700101000000 http://example.com/ warc/revisit - - - - - - -\n");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        
         cmocka_unit_test(times),
         cmocka_unit_test(lines_of_json),
-        cmocka_unit_test(lines_of_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

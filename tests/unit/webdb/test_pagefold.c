@@ -69,7 +69,7 @@ static void test_content(void **state)
     (void)state;
     begin(&b);
     assert_int_equal(
-        apply(&b, VISIT(T(0), STORED, CONTENT(1), .depth = 2, .lifetime = 10, .type = WB_SLICE_LIT("text/html"),
+        apply(&b, VISIT(T(0), STORED, CONTENT(1), .depth.links = 2, .lifetime = 10, .type = WB_SLICE_LIT("text/html"),
                         .etag = WB_SLICE_LIT("\"1\""), .modified = WB_SLICE_LIT("Sun, 06 Nov 1994 08:49:37 GMT"))),
         1);
     assert_true(page->has_content && page->md5[0] == 1 && page->status == 200 && page->depth == 2 && page->flags == 0 &&
@@ -82,7 +82,7 @@ static void test_content(void **state)
     /* The same visit again, and an earlier one: only the time when it was first seen changes. */
     assert_int_equal(apply(&b, VISIT(T(0), STORED, CONTENT(1))), 0);
     assert_false(b.fold.touched);
-    assert_int_equal(apply(&b, VISIT(T(-5), STORED, CONTENT(9), .depth = 0)), 0);
+    assert_int_equal(apply(&b, VISIT(T(-5), STORED, CONTENT(9), .depth.links = 0)), 0);
     assert_true(b.fold.touched && page->first_seen_ms == T(-5) && page->md5[0] == 1 && page->depth == 2 &&
                 page->history.fetch_count == 1);
     /* Unchanged, with 304: the page keeps the status of its content. */
@@ -237,7 +237,7 @@ static void test_expunges(void **state)
     assert_int_equal(apply(&b, EDIT(EXPUNGE, .time_ms = T(0), .count = WB_EXPUNGE_ALLOWED)), 0);
     assert_int_equal(apply(&b, EDIT(ASK, .time_ms = T(0))), 0);
     assert_false(b.fold.exists || b.fold.touched);
-    apply(&b, VISIT(T(1), STORED, CONTENT(1), .depth = 3, .lifetime = 4));
+    apply(&b, VISIT(T(1), STORED, CONTENT(1), .depth.links = 3, .lifetime = 4));
     apply(&b, EDIT(EXPUNGE, .time_ms = T(0), .count = WB_EXPUNGE_EXPIRED)); /* another content, long ago */
     assert_true(page->has_content);
     assert_int_equal(apply(&b, EDIT(EXPUNGE, .time_ms = T(6), .count = WB_EXPUNGE_EXPIRED)), 1);

@@ -187,7 +187,7 @@ static unsigned depth_of(const struct model *m)
     for (size_t i = 0; i < m->count; i++) {
         const struct wb_pageedit *e = &m->events[i];
         unsigned told = e->kind == WB_PAGEEDIT_KNOWN   ? e->depth
-                        : e->kind == WB_PAGEEDIT_VISIT ? e->visit.depth
+                        : e->kind == WB_PAGEEDIT_VISIT ? e->visit.depth.links
                         : i == 0                       ? 0
                                                        : UINT16_MAX;
         depth = told < depth ? told : depth;
@@ -323,7 +323,7 @@ static struct wb_pageedit make_event(uint64_t *chance, int64_t time_ms)
     } else {
         struct wb_edit_page *visit = &edit.visit;
         *visit = (struct wb_edit_page){.outcome = (uint8_t)(1 + chance_below(chance, 9)),
-                                       .depth = (uint16_t)chance_below(chance, 9), .status = 200};
+                                       .depth.links = (uint16_t)chance_below(chance, 9), .status = 200};
         visit->has_content =
             1u << visit->outcome & BODIES && (visit->outcome != WB_OUTCOME_UNCHANGED || chance_below(chance, 2));
         if (visit->has_content)

@@ -248,7 +248,7 @@ static struct wb_pageedit make_edit(uint64_t *chance, struct wb_slice url, struc
     } else if (edit.kind == WB_PAGEEDIT_VISIT) {
         *visit = (struct wb_edit_page){.outcome = (uint8_t)(1 + chance_below(chance, 9)),
                                        .status = (uint16_t)odd_number(chance, UINT16_MAX),
-                                       .depth = (uint16_t)odd_number(chance, UINT16_MAX),
+                                       .depth.links = (uint16_t)odd_number(chance, UINT16_MAX),
                                        .hops = (uint8_t)odd_number(chance, UINT8_MAX),
                                        .lifetime = (uint32_t)odd_number(chance, UINT32_MAX),
                                        .took_ms = (uint32_t)odd_number(chance, UINT32_MAX),
@@ -273,7 +273,8 @@ static void assert_same_visit(const struct wb_edit_page *a, const struct wb_edit
 {
     same_number(a, b, outcome);
     same_number(a, b, status);
-    same_number(a, b, depth);
+    same_number(a, b, depth.links);
+    same_number(a, b, depth.need);
     same_number(a, b, hops);
     same_number(a, b, has_content);
     same_number(a, b, lifetime);

@@ -280,34 +280,6 @@ static void test_unknown(void **state)
     free_parts(&parts);
 }
 
-/* An older edition has no kinds and no ids; everything else works. */
-static void test_older(void **state)
-{
-    const char *dir = new_dir();
-    uint64_t chance = test_seed(), number;
-    struct parts parts;
-    struct wb_webdb *webdb;
-    struct wb_webdb_count count;
-    const uint8_t *kinds;
-    struct wb_pageid id = {1, 2};
-    uint32_t found;
-
-    (void)state;
-    make_parts(&chance, 200, 4, 900, &parts);
-    parts.manifest.version = 2;
-    write_parts(dir, 1, &parts);
-    assert_int_equal(wb_webdb_open(dir, &webdb), 0);
-    wb_webdb_count(webdb, &count);
-    assert_true(count.urls == 200 && count.store_epoch == 0);
-    assert_int_equal(wb_webdb_kinds(webdb, 0, 1, &kinds), WB_E_INVALID);
-    assert_int_equal(wb_webdb_numbers_of_ids(webdb, &id, 1, &found), WB_E_INVALID);
-    assert_int_equal(wb_webdb_id_at(webdb, 0, &id, &number), WB_E_INVALID);
-    assert_non_null(strstr(wb_error_message(), "update"));
-    expect_arcs(webdb, &parts, &chance);
-    wb_webdb_close(webdb);
-    free_parts(&parts);
-}
-
 /* ---- damage ---------------------------------------------------------------------------------- */
 
 static int read_walk(struct wb_webdb_arcs *walk, uint64_t *sum)
@@ -472,9 +444,9 @@ static void test_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_model),  cmocka_unit_test(test_many),         cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_older),  cmocka_unit_test(test_damage),       cmocka_unit_test(test_contradictions),
-        cmocka_unit_test(test_faults), cmocka_unit_test(test_long_anchors),
+        cmocka_unit_test(test_model),        cmocka_unit_test(test_many),           cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_damage),       cmocka_unit_test(test_contradictions), cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_long_anchors),
     };
 
     return cmocka_run_group_tests(tests, make_root, remove_root);

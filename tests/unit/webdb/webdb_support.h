@@ -243,7 +243,6 @@ static void count_parts(struct parts *parts)
     count->sites = parts->site_count;
     count->time_ms = 1767225600000;
     parts->manifest.rows = parts->page_count;
-    parts->manifest.version = WB_WEBDB_VERSION;
 }
 
 UNUSED void make_parts(uint64_t *chance, size_t pages, unsigned sites, size_t links, struct parts *parts)
@@ -420,8 +419,7 @@ static uint64_t write_rules(const struct parts *parts, const char *edition)
     return stat.bytes;
 }
 
-/* The files that editions of version 1 do not have. */
-static uint64_t write_version_2(const struct parts *parts, const char *edition)
+static uint64_t write_near(const struct parts *parts, const char *edition)
 {
     uint8_t *near = wb_alloc_zero(parts->near_count + 1, 4);
 
@@ -429,11 +427,10 @@ static uint64_t write_version_2(const struct parts *parts, const char *edition)
         wb_put32(near + 4 * i, parts->near[i]);
     uint64_t bytes = write_column(edition, WB_NEAR_FILE, WB_NEAR_KIND, near, 4, parts->near_count);
     wb_free(near);
-    return bytes + write_rules(parts, edition);
+    return bytes;
 }
 
-/* The files that editions of version 2 do not have. */
-static uint64_t write_version_3(const struct parts *parts, const char *edition)
+static uint64_t write_kinds_and_ids(const struct parts *parts, const char *edition)
 {
     return write_column(edition, WB_KINDS_FILE, WB_KINDS_KIND, parts->kinds, 1, parts->kind_count) +
            write_column(edition, WB_IDS_FILE, WB_IDS_KIND, parts->ids, sizeof *parts->ids, parts->id_count);
@@ -456,10 +453,7 @@ UNUSED void write_parts(const char *dir, uint32_t number, const struct parts *pa
     count->bytes += write_column(edition, WB_CONTENTS_FILE, WB_CONTENTS_KIND, parts->contents, sizeof *parts->contents,
                                  parts->content_count);
     count->bytes += write_column(edition, WB_DEGREES_FILE, WB_DEGREES_KIND, degrees, 4, parts->degree_count);
-    if (manifest.version >= 2)
-        count->bytes += write_version_2(parts, edition);
-    if (manifest.version >= 3)
-        count->bytes += write_version_3(parts, edition);
+    count->bytes += write_near(parts, edition) + write_rules(parts, edition) + write_kinds_and_ids(parts, edition);
     count->bytes += parts->bytes_off;
     count->link_bytes += parts->link_bytes_off;
     count->edition = count->edition ? count->edition : number;

@@ -476,7 +476,7 @@ static void apply_page_edit(struct twin *twin, struct twin_edit *edit)
             hear_of(twin, edit, edit->location, true, false, edit->depth, true);
         for (size_t i = 0; i < edit->link_count; i++)
             hear_of(twin, edit, edit->links[i].url, edit->links[i].https, edit->links[i].slash, edit->depth + 1u,
-                    (edit->links[i].flags & 3) == WB_EDIT_LINK_FOLLOW);
+                    (edit->links[i].flags & 3) == WB_PAGELINK_FOLLOW);
         break;
     case TWIN_SEED:
         hear_of(twin, edit, edit->url, edit->https, edit->slash, edit->depth, true);

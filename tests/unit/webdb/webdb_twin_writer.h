@@ -40,7 +40,7 @@ static int call_writer(struct wb_webdb_writer *writer, const struct twin_edit *e
 static int append_record(struct wb_journal_writer *log, const struct twin_edit *twin_edit)
 {
     struct wb_slice url = twin_url(twin_edit->url, twin_edit->https, twin_edit->slash);
-    struct wb_edit_link links[TWIN_LINKS_MAX];
+    struct wb_pagelink links[TWIN_LINKS_MAX];
     struct wb_edit edit = {.kind = WB_EDIT_PAGE,
                            .site = wb_edit_site(wb_slice_str(twin_sites[twin_edit->url / TWIN_PATHS])),
                            .time_ms = twin_edit->time_ms,
@@ -53,7 +53,7 @@ static int append_record(struct wb_journal_writer *log, const struct twin_edit *
         edit.page = (struct wb_edit_page){.url = url,
                                           .outcome = twin_edit->outcome,
                                           .status = twin_edit->status,
-                                          .depth = twin_edit->depth,
+                                          .depth.links = twin_edit->depth,
                                           .has_content = twin_edit->md5 >= 0,
                                           .simhash = twin_edit->variant,
                                           .bytes = twin_edit->variant / 7,
@@ -68,15 +68,15 @@ static int append_record(struct wb_journal_writer *log, const struct twin_edit *
         for (size_t i = 0; i < twin_edit->link_count; i++) {
             struct wb_webdb_link link = link_of(&twin_edit->links[i]);
             links[i] =
-                (struct wb_edit_link){.url = link.to, .anchor = link.anchor, .tag = link.tag, .flags = link.flags};
+                (struct wb_pagelink){.url = link.to, .anchor = link.anchor, .tag = link.tag, .flags = link.flags};
         }
     } else if (twin_edit->kind == TWIN_SEED || twin_edit->kind == TWIN_HINT || twin_edit->kind == TWIN_ASK) {
         edit.kind = twin_edit->kind == TWIN_SEED   ? WB_EDIT_SEEDS
                     : twin_edit->kind == TWIN_HINT ? WB_EDIT_HINTS
                                                    : WB_EDIT_ASK;
-        edit.count = twin_edit->depth;
+        edit.depth.links = twin_edit->depth;
         edit.link_count = 1;
-        links[0] = (struct wb_edit_link){.url = url, .modified_ms = twin_edit->hint_ms};
+        links[0] = (struct wb_pagelink){.url = url, .modified_ms = twin_edit->hint_ms};
     } else {
         edit.kind = twin_edit->kind == TWIN_PUSH ? WB_EDIT_PUSH : WB_EDIT_EXPUNGE;
     }
