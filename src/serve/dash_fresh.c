@@ -15,7 +15,7 @@
 
 enum { CHOSEN = 1000, TRIES = 10000 };
 
-#define FRESH_MAGIC 0x57424652u
+#define FRESH_MAGIC 0x57424466u
 
 struct wb_dash_fresh {
     uint32_t magic;   /* FRESH_MAGIC from new to free */

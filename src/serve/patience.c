@@ -15,7 +15,7 @@
 enum { TICK_MS = 10, QUERY_MS = 2000 };
 
 #define PATIENCE_MAGIC 0x57425054u
-#define WATCH_MAGIC 0x57425741u
+#define WATCH_MAGIC 0x57425077u
 
 struct wb_patience {
     uint32_t magic;           /* PATIENCE_MAGIC from joining to leaving */

@@ -22,7 +22,7 @@
 /* Below this path of every origin are files of ours. */
 #define WB_REPLAY_DOOR_OWN "/-webbase-/"
 
-#define WB_REPLAY_DOOR_MAGIC 0x57425244u
+#define WB_REPLAY_DOOR_MAGIC 0x57425264u
 
 struct wb_replay_door {
     uint32_t magic; /* WB_REPLAY_DOOR_MAGIC from open to close */
