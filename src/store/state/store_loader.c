@@ -15,6 +15,7 @@
 #include "os/path.h"
 #include "place/place.h"
 #include "store/state/store_state_own.h"
+#include "store/store.h"
 #include "store/unfinished.h"
 
 #include <stdio.h>
@@ -49,9 +50,11 @@ struct wb_store_loader {
 
 /* ---- opening ------------------------------------------------------------------------------------------------- */
 
+/* The id in the mark tells which nodes elsewhere belong to the copy; here all nodes are inside. */
+static const uint8_t unknown[WB_SUPERBLOCK_ID_BYTES];
+
 static int begin_copy(struct wb_store_loader *loader)
 {
-    static const uint8_t unknown[WB_SUPERBLOCK_ID_BYTES];
     bool unfinished;
     int err = wb_unfinished_check(loader->dir, &unfinished);
 
@@ -378,16 +381,40 @@ static void remove_file(const struct wb_store_loader *loader, const char *name)
     wb_free(path);
 }
 
-/* Takes everything back. What cannot be removed stays behind the mark, and the next copy removes it. */
+/*
+ * Takes everything back. What cannot be removed stays behind the mark, and the next copy removes it. If only what
+ * follows the superblock has failed, there is no mark any more, but a repository.
+ */
 static void take_back(struct wb_store_loader *loader)
 {
-    remove_file(loader, WB_SUPERBLOCK_NAME); /* if only what follows it has failed */
-    if (!wb_superblock_is_unfinished(loader->dir) || wb_unfinished_clear(loader->dir) < 0)
-        return;
-    remove_file(loader, WB_SUPERBLOCK_UNFINISHED);
-    remove_file(loader, WB_SUPERBLOCK_LOCK_NAME);
-    if (loader->made)
-        (void)wb_folder_remove(loader->dir);
+    struct wb_error_copy why;
+
+    wb_error_save(0, &why);
+    bool marked = !wb_store_exists(loader->dir) || wb_unfinished_mark(loader->dir, unknown, NULL) == 0;
+    if (marked)
+        remove_file(loader, WB_SUPERBLOCK_NAME);
+    /* Before the mark there was nothing to be cleared. */
+    if (marked && (!wb_superblock_is_unfinished(loader->dir) || wb_unfinished_clear(loader->dir) == 0)) {
+        remove_file(loader, WB_SUPERBLOCK_UNFINISHED);
+        remove_file(loader, WB_SUPERBLOCK_UNFINISHED ".tmp");
+        remove_file(loader, WB_SUPERBLOCK_LOCK_NAME);
+        if (loader->made)
+            (void)wb_folder_remove(loader->dir);
+    }
+    wb_error_restore(&why);
+}
+
+/* It could not even begin: removes the directory that it has made, unless another process has come meanwhile. */
+static void leave(struct wb_store_loader *loader)
+{
+    struct wb_error_copy why;
+    bool unfinished;
+
+    wb_error_save(0, &why);
+    if (loader->lock.fd >= 0 && wb_unfinished_check(loader->dir, &unfinished) == 0 && !unfinished)
+        remove_file(loader, WB_SUPERBLOCK_LOCK_NAME);
+    (void)wb_folder_remove(loader->dir);
+    wb_error_restore(&why);
 }
 
 static void close_part(struct loader_part *part)
@@ -408,6 +435,8 @@ void wb_store_loader_close(struct wb_store_loader *loader)
         close_part(&loader->parts[i]);
     if (loader->begun && !loader->finished)
         take_back(loader);
+    else if (!loader->begun && loader->made && loader->dir)
+        leave(loader);
     wb_file_close(&loader->lock);
     wb_free(loader->dir);
     loader->magic = 0;
