@@ -262,24 +262,32 @@ static int check_file(struct wb_nodes *nodes, const struct wb_pagefile_kind *kin
     return err;
 }
 
+/* A node that is not as its row says is damage here: nobody can have taken it away. */
+static int check_nodes(struct wb_nodes *nodes)
+{
+    struct wb_error_copy why;
+    struct wb_node *node;
+    int err = 0;
+
+    for (size_t i = 0; i < nodes->items.count && err == 0; i++)
+        err = wb_nodes_find(nodes, nodes->items.items[i].row.number, &node);
+    wb_error_save(err, &why);
+    return err == WB_E_DOWN ? wb_fail(WB_E_CORRUPT, "%s", why.message) : err;
+}
+
 static int check_files(struct loader_part *part, struct wb_nodes *nodes, struct wb_catalog_txn *txn)
 {
     const struct wb_pagefile_kind *kind = wb_pagefile_kind(part->superblock.design.read.organisation);
     struct wb_catalog_rows rows;
-    struct wb_node *node;
-    int err = wb_nodes_refresh(nodes, txn);
+    int err = check_nodes(nodes);
 
-    for (size_t i = 0; i < nodes->items.count && err == 0; i++)
-        err = wb_nodes_find(nodes, nodes->items.items[i].row.number, &node);
     if (err == 0)
         err = wb_catalog_rows_read(txn, &rows);
-    for (size_t i = 0; err == 0 && i < rows.count; i++) {
+    if (err < 0)
+        return err;
+    for (size_t i = 0; i < rows.count && err == 0; i++)
         err = check_file(nodes, kind, &rows.items[i]);
-        if (err < 0 || i + 1 == rows.count) {
-            wb_catalog_rows_release(&rows);
-            break;
-        }
-    }
+    wb_catalog_rows_release(&rows);
     return err;
 }
 
