@@ -3,6 +3,7 @@
 
 #include "base/codec.h"
 #include "base/date.h"
+#include "object/objectkind.h"
 #include "object/s3_sign.h"
 #include "os/clock.h"
 
@@ -397,6 +398,7 @@ static bool serve(struct heard *h)
     if (act.kind == ACT_RESET || act.kind == ACT_LOST)
         reset(h->fd);
     stand->running--;
+    pthread_cond_broadcast(&stand->changed);
     pthread_mutex_unlock(&stand->mutex);
     if (act.kind == ACT_SILENT) {
         wb_clock_shift(0, stand->clock_shift_ms);
@@ -569,25 +571,33 @@ bool stand_has(struct stand *stand, const char *key, const char *bytes)
     return has;
 }
 
-static void *race(void *context)
+unsigned stand_requests(struct stand *stand)
 {
-    struct racer *racer = context;
-
-    while (!racer->over) {
-        wb_clock_shift(0, 250);
-        usleep(1000);
-    }
-    return NULL;
+    pthread_mutex_lock(&stand->mutex);
+    unsigned requests = stand->requests;
+    pthread_mutex_unlock(&stand->mutex);
+    return requests;
 }
 
-void racer_start(struct racer *racer)
+void stand_quiet(struct stand *stand)
 {
-    racer->over = false;
-    assert_int_equal(pthread_create(&racer->thread, NULL, race, racer), 0);
+    pthread_mutex_lock(&stand->mutex);
+    while (stand->running)
+        pthread_cond_wait(&stand->changed, &stand->mutex);
+    pthread_mutex_unlock(&stand->mutex);
 }
 
-void racer_stop(struct racer *racer)
+static void skip_pause(int64_t length_ms)
 {
-    racer->over = true;
-    pthread_join(racer->thread, NULL);
+    wb_clock_shift(0, length_ms);
+}
+
+void pauses_skip(void)
+{
+    wb_object_pausing = skip_pause;
+}
+
+void pauses_take_time(void)
+{
+    wb_object_pausing = NULL;
 }

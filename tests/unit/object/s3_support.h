@@ -80,12 +80,13 @@ struct wb_object_store *stand_open(const struct stand *stand, const char *url);
 size_t stand_count(struct stand *stand);
 bool stand_has(struct stand *stand, const char *key, const char *bytes);
 
-/* While it lives, our clock runs faster: some minutes pass in each second. */
-struct racer {
-    pthread_t thread;
-    _Atomic bool over;
-};
-void racer_start(struct racer *racer);
-void racer_stop(struct racer *racer);
+unsigned stand_requests(struct stand *stand);
+
+/* Waits until nothing is being answered: the texts of its answers may be freed then. */
+void stand_quiet(struct stand *stand);
+
+/* From now on, pauses between attempts move the clock and take no time. */
+void pauses_skip(void);
+void pauses_take_time(void);
 
 #endif

@@ -27,7 +27,7 @@ static int end(void **state)
 
 static void expect_target(unsigned number, const char *want)
 {
-    assert_true(number < stand.requests);
+    assert_true(number < stand_requests(&stand));
     assert_string_equal(stand.targets[number], want);
 }
 
@@ -174,7 +174,7 @@ static void test_refusals(void **state)
     for (size_t i = 0; i < COUNT(refusals); i++) {
         const struct refusal *r = &refusals[i];
         stand.rest = (struct act){ACT_STATUS, r->status, r->code, r->more};
-        unsigned before = stand.requests;
+        unsigned before = stand_requests(&stand);
         assert_int_equal(wb_object_get(store, "name", 10, &bytes), r->err);
         expect_words(r);
         if (r->err != WB_E_NOTFOUND) {
@@ -182,13 +182,13 @@ static void test_refusals(void **state)
             expect_words(r);
             assert_int_equal(wb_object_delete(store, "name"), r->err);
             expect_words(r);
-            assert_int_equal(stand.requests - before, 3);
+            assert_int_equal(stand_requests(&stand) - before, 3);
         }
         /* The answer to HEAD has no reason, so a GET follows. */
-        before = stand.requests;
+        before = stand_requests(&stand);
         assert_int_equal(wb_object_size(store, "name", &size), r->err);
         expect_words(r);
-        assert_int_equal(stand.requests - before, 2);
+        assert_int_equal(stand_requests(&stand) - before, 2);
     }
     wb_object_close(store);
 }
@@ -266,17 +266,17 @@ static void test_new_keys(void **state)
     ok(wb_object_open("s3://bucket/p", NULL, &store));
     ok(wb_object_put(store, "x", wb_slice_str("y")));
     for (size_t i = 0; i < COUNT(codes); i++) {
-        unsigned before = stand.requests;
+        unsigned before = stand_requests(&stand);
         stand_refuse(&stand, 400, codes[i]);
         assert_int_equal(wb_object_get(store, "x", 10, &bytes), WB_E_DENIED);
         assert_non_null(strstr(wb_error_message(), test_path("credentials")));
-        assert_int_equal(stand.requests - before, 1);
+        assert_int_equal(stand_requests(&stand) - before, 1);
         stand.token = i % 2 ? "one" : "two";
         write_token(stand.token);
-        before = stand.requests;
+        before = stand_requests(&stand);
         stand_refuse(&stand, 400, codes[i]);
         expect_object(store, "x", "y");
-        assert_int_equal(stand.requests - before, 2);
+        assert_int_equal(stand_requests(&stand) - before, 2);
     }
     /* The same with HEAD, which does not say what is wrong. */
     uint64_t size;
