@@ -251,7 +251,7 @@ static int lock_target(const char *dir, struct wb_file *lock_out)
     int err = wb_path_mkdirs(dir);
 
     if (err == 0)
-        err = wb_mover_lock_file(dir, WB_SUPERBLOCK_LOCK_NAME, lock_out);
+        err = wb_file_open_locked(dir, WB_SUPERBLOCK_LOCK_NAME, lock_out);
     return err == WB_E_BUSY ? wb_fail(err, "another process is making a repository in %s", dir) : err;
 }
 

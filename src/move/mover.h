@@ -75,9 +75,6 @@ int wb_mover_init(struct wb_mover *mover, struct wb_repo *repo, wb_store_progres
                   const char *stopped);
 void wb_mover_release(struct wb_mover *mover);
 
-/* Opens a file in a directory, and locks it. WB_E_BUSY, without a message of its own. */
-int wb_mover_lock_file(const char *dir, const char *name, struct wb_file *lock_out);
-
 /* Keeps other processes from replacing files of this repository until the end of the run. WB_E_BUSY. */
 int wb_mover_lock(struct wb_mover *mover);
 

@@ -293,19 +293,10 @@ int wb_series_holds(const char *root, wb_series_held each, void *context)
 
 int wb_series_lock(const char *root, struct wb_file *lock_out)
 {
-    char *path = wb_path_join(root, WB_SERIES_LOCK);
-    int err = path ? wb_path_mkdirs(root) : WB_E_NOMEM;
-
     WB_CHECK(root != NULL);
     *lock_out = WB_FILE_INIT;
-    if (err == 0)
-        err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, lock_out);
-    if (err == 0)
-        err = wb_file_lock(lock_out, false);
-    if (err < 0)
-        wb_file_close(lock_out);
-    wb_free(path);
-    return err;
+    int err = wb_path_mkdirs(root);
+    return err < 0 ? err : wb_file_open_locked(root, WB_SERIES_LOCK, lock_out);
 }
 
 int wb_series_begin(const char *root, char **path_out)
