@@ -190,7 +190,7 @@ void wb_file_unlock(const struct wb_file *file)
 
 /*
  * While a file is being opened and locked, its directory is locked. On file systems that cannot lock directories it is
- * done without: then the two steps are two. Whatever else is locked in this way in the directory has to wait for a moment.
+ * done without: then the two steps are two. Other files of the directory that are locked in this way have to wait.
  */
 static int lock_door(const char *dir, int *door_out)
 {
