@@ -3,8 +3,8 @@
  *
  *   a new or empty directory -> mark -> everything else -> webbase.repo -> the mark goes
  *
- * As long as there is no webbase.repo, nobody can open it, and the mark says why. Whoever dies in between leaves the
- * mark, and the next conversion into the same directory removes what is there and starts anew. The mark is text:
+ * As long as there is no webbase.repo, nobody can open it, and the mark says why. A process that dies in between leaves
+ * the mark, and the next conversion into the same directory removes what is there and starts again. The mark is text:
  *
  *   webbase unfinished copy
  *   format 1
@@ -137,7 +137,7 @@ static const char *const ours[] = {
     "webdb",
 };
 
-/* The names that stay when a copy starts anew. */
+/* The names that stay when a copy starts again. */
 enum { OURS_KEPT = 3 };
 
 static bool is_ours(const char *name, size_t first)

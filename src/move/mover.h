@@ -20,7 +20,7 @@
  *   mover.c        a run; segments: steps 1 and 3
  *   mover_copy.c   ... step 2: copies their blocks, and checks each byte that it copies
  *   mover_group.c  ... and puts old versions next to newer ones
- *   mover_rewrite.c  files that are written anew: all steps in one transaction of the catalog
+ *   mover_rewrite.c  files that are rewritten: all steps in one transaction of the catalog
  *   segment_live.c         which pages of a segment are alive
  */
 #ifndef WB_MOVE_MOVER_H
@@ -84,7 +84,7 @@ int wb_mover_report(struct wb_mover *mover);
 /* Adds a damaged place. */
 int wb_mover_find(struct wb_mover *mover, const struct wb_store_finding *finding);
 
-/* How files are replaced: copied before the transaction, or written anew in it (wb_pagefile_kind.rewrite). */
+/* How files are replaced: copied before the transaction, or rewritten in it (wb_pagefile_kind.rewrite). */
 struct wb_move_ops {
     /* They consist of blocks: old versions can be put into those of newer ones, and dead files need not be read. */
     bool blocks;

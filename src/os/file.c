@@ -99,6 +99,7 @@ int wb_file_read_exact(const struct wb_file *file, uint64_t offset, void *bytes_
 
 int wb_file_write_at(const struct wb_file *file, uint64_t offset, const void *bytes, size_t len)
 {
+    WB_CHECK(file->fd >= 0);
     const char *from = bytes;
     size_t done = 0;
     /* A disk that fails seldom fails cleanly: the fault leaves half of the bytes behind. */
@@ -106,7 +107,6 @@ int wb_file_write_at(const struct wb_file *file, uint64_t offset, const void *by
     size_t end = failing ? len / 2 : len;
     int error = errno;
 
-    WB_CHECK(file->fd >= 0);
     while (done < end) {
         ssize_t n = pwrite(file->fd, from + done, end - done, (off_t)(offset + done));
         if (n < 0 && errno == EINTR)

@@ -87,7 +87,7 @@ static int begin(struct wb_disk_scan *scan)
     if (err == 0)
         wb_disk_scan_sort(&scan->rows);
     else
-        scan->state = 0; /* whoever tries again finds the same */
+        scan->state = 0; /* the next try finds the same */
     return wb_error_break(err);
 }
 

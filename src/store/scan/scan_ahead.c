@@ -94,7 +94,7 @@ static bool open_file(struct ahead_slot *slot)
     return err == 0;
 }
 
-/* Errors are not reported: whoever needs the bytes reads them again, and gets the message. */
+/* Errors are not reported: a reader that needs the bytes reads them again, and gets the message. */
 static void read_slot(void *context)
 {
     struct ahead_slot *slot = context;

@@ -9,8 +9,8 @@
  *   node A     1 3 3 3 3 3 5 5 5 5 5 ...         a segment can be used while it is being read
  *   node B     2 2 2 2 2 4 4 4 4 4 ...
  *
- * What was read ahead is only a copy of bytes that never change: those of a committed revision. Whoever does not find
- * a segment here, because something went wrong or has changed, reads the file, and finds out what is the matter.
+ * What was read ahead is only a copy of bytes that never change: those of a committed revision. A reader that does not
+ * find a segment here, because something went wrong or has changed, reads the file, and finds out what is the matter.
  */
 #ifndef WB_STORE_SCAN_AHEAD_H
 #define WB_STORE_SCAN_AHEAD_H

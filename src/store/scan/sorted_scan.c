@@ -309,7 +309,7 @@ int wb_sorted_scan_needs(struct wb_store_scan *base, const uint32_t *nodes, size
         if (err == 0)
             err = wb_catalog_rows_read(&scan->txn, &scan->rows);
         more = err == 0 ? wb_sorted_pick(scan, &reached) : err;
-        wb_vec_clear(&scan->chunk.errors); /* whoever reads the pages is told */
+        wb_vec_clear(&scan->chunk.errors); /* the reader of the pages is told */
         wb_vec_clear(&scan->chunk.known);
         if (more >= 0) {
             scan->reached = reached;
