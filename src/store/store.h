@@ -396,11 +396,9 @@ void wb_store_scan_tell(const struct wb_store_scan *scan, struct wb_store_positi
 int wb_store_position_compare(const struct wb_store *store, const struct wb_store_position *a,
                               const struct wb_store_position *b);
 
-/* What the scan keeps from being freed: the state it shows, and for how long it has not moved on. */
+/* What the scan keeps from being freed: the state that it shows. */
 struct wb_store_scan_holds {
-    uint64_t epoch;      /* versions visible in this epoch are kept */
-    int64_t since_ms;    /* when it last took up the newest state of the repository */
-    uint64_t bytes_held; /* replaced files that it may still need */
+    uint64_t epoch; /* versions visible in this epoch are kept */
 };
 int wb_store_scan_holds(struct wb_store_scan *scan, struct wb_store_scan_holds *holds_out);
 void wb_store_scan_close(struct wb_store_scan *scan);

@@ -41,8 +41,4 @@ bool wb_scan_ahead_take(struct wb_scan_ahead *ahead, const struct wb_catalog_seg
                         struct wb_segment *segment_out, struct wb_segment_ahead **bytes_out);
 void wb_scan_ahead_give_back(struct wb_segment_ahead *bytes);
 
-/* Calls each() with the rows, as they were, of all segments that are open and were not taken. */
-int wb_scan_ahead_each(struct wb_scan_ahead *ahead, int (*each)(void *context, const struct wb_catalog_segment *row),
-                       void *context);
-
 #endif
