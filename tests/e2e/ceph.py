@@ -95,22 +95,28 @@ def quoted(text, safe='-_.~'):
     return urllib.parse.quote(text, safe=safe)
 
 
-def signed(keys, method, host, path, query, body, when):
-    """The headers of a request with Signature Version 4. path is quoted already."""
-    access, secret = keys
-    stamp, digest = when.strftime('%Y%m%dT%H%M%SZ'), hashlib.sha256(body).hexdigest()
-    headers = {'host': host, 'x-amz-content-sha256': digest, 'x-amz-date': stamp}
-    names = ';'.join(sorted(headers))
-    text = '\n'.join([method, path, '&'.join('%s=%s' % (quoted(k), quoted(v)) for k, v in sorted(query.items())),
-                      *('%s:%s' % (n, headers[n]) for n in sorted(headers)), '', names, digest])
-    scope = '%s/%s/s3/aws4_request' % (stamp[:8], REGION)
-    key = ('AWS4' + secret).encode()
+def joined(query):
+    return '&'.join('%s=%s' % (quoted(k), quoted(v)) for k, v in sorted(query.items()))
+
+
+def signature_of(secret, stamp, text):
+    """The signature of a canonical request."""
+    scope, key = '%s/%s/s3/aws4_request' % (stamp[:8], REGION), ('AWS4' + secret).encode()
     for part in scope.split('/'):
         key = hmac.new(key, part.encode(), hashlib.sha256).digest()
     text = '\n'.join(['AWS4-HMAC-SHA256', stamp, scope, hashlib.sha256(text.encode()).hexdigest()])
-    signature = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
-    headers['authorization'] = 'AWS4-HMAC-SHA256 Credential=%s/%s, SignedHeaders=%s, Signature=%s' % (
-        access, scope, names, signature)
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+def signed(keys, method, host, path, query, body):
+    """The headers of a request with Signature Version 4. path is quoted already."""
+    stamp, digest = datetime.datetime.utcnow().strftime('%Y%m%dT%H%M%SZ'), hashlib.sha256(body).hexdigest()
+    headers = {'host': host, 'x-amz-content-sha256': digest, 'x-amz-date': stamp}
+    names = ';'.join(sorted(headers))
+    signature = signature_of(keys[1], stamp, '\n'.join([method, path, joined(query), *('%s:%s' % (n, headers[n]) for n in sorted(headers)),
+                                                        '', names, digest]))
+    headers['authorization'] = 'AWS4-HMAC-SHA256 Credential=%s/%s/%s/s3/aws4_request, SignedHeaders=%s, Signature=%s' % (
+        keys[0], stamp[:8], REGION, names, signature)
     return headers
 
 
@@ -118,12 +124,23 @@ def request(port, keys, method, bucket='', key='', query=None, body=b'', headers
     """Sends one signed request, in path style. Returns (status, body)."""
     path = '/' + quoted(bucket) + ('/' + quoted(key, '-_.~/') if key else '')
     host = '127.0.0.1:%d' % port
-    head = signed(keys, method, host, path, query or {}, body, datetime.datetime.utcnow())
-    target = path + ('?' + '&'.join('%s=%s' % (quoted(k), quoted(v)) for k, v in sorted(query.items())) if query else '')
+    head = signed(keys, method, host, path, query or {}, body)
+    target = path + ('?' + joined(query) if query else '')
     with contextlib.closing(http.client.HTTPConnection('127.0.0.1', port, timeout=timeout)) as c:
         c.request(method, target, body=body, headers={**head, **(headers or {})})
         reply = c.getresponse()
         return reply.status, reply.read()
+
+
+def link(port, keys, bucket, key, seconds=86400):
+    """A URL with a signature in it, which anybody may GET for a while."""
+    now, host, path = datetime.datetime.utcnow(), '127.0.0.1:%d' % port, '/%s/%s' % (quoted(bucket), quoted(key, '-_.~/'))
+    stamp = now.strftime('%Y%m%dT%H%M%SZ')
+    query = {'X-Amz-Algorithm': 'AWS4-HMAC-SHA256', 'X-Amz-Credential': '%s/%s/%s/s3/aws4_request' % (keys[0], stamp[:8], REGION),
+             'X-Amz-Date': stamp, 'X-Amz-Expires': str(seconds), 'X-Amz-SignedHeaders': 'host'}
+    text = joined(query)
+    signature = signature_of(keys[1], stamp, '\n'.join(['GET', path, text, 'host:' + host, '', 'host', 'UNSIGNED-PAYLOAD']))
+    return 'http://%s%s?%s&X-Amz-Signature=%s' % (host, path, text, signature)
 
 
 # ---- what a script uses ------------------------------------------------------------------------------------------------
