@@ -1,6 +1,6 @@
 /*
- * vaultfetch.h - private to vault: reads objects of a vault. Nothing is used before its checksum was checked; what arrives
- * damaged is asked for again, because the way here may have damaged it.
+ * vaultfetch.h - private to vault: reads objects of a vault. Nothing is used before its checksum was checked; what
+ * arrives damaged is asked for again, because the way here may have damaged it.
  */
 #ifndef WB_VAULT_VAULTFETCH_H
 #define WB_VAULT_VAULTFETCH_H
@@ -9,11 +9,12 @@
 
 /* "s3://BUCKET/PREFIX/objects/...", for messages. */
 #define WB_VAULT_MESSAGE_NAME_MAX 4352
-void wb_vault_full_name(const struct wb_object_store *store, const char *name, char full_out[WB_VAULT_MESSAGE_NAME_MAX]);
+void wb_vault_full_name(const struct wb_object_store *store, const char *name,
+                        char full_out[WB_VAULT_MESSAGE_NAME_MAX]);
 
 /*
- * Reads the object that a manifest names. The contents are in *bytes or *mem, which are the caller's. WB_E_CORRUPT if it is
- * damaged, WB_E_NOTFOUND if it is missing; both name it.
+ * Reads the object that a manifest names. The contents are in *bytes or *mem, which are the caller's. WB_E_CORRUPT if
+ * it is damaged, WB_E_NOTFOUND if it is missing; both name it.
  */
 int wb_vault_fetch(struct wb_object_store *store, enum wb_vault_kind kind, const struct wb_vault_object *object,
                    struct wb_buf *bytes, struct wb_buf *mem, struct wb_slice *contents_out);

@@ -15,12 +15,12 @@ enum {
 struct wb_vault_head {
     uint8_t repository[WB_VAULT_ID_BYTES];
     uint8_t owner[WB_VAULT_ID_BYTES];
-    uint64_t term;                      /* how often the owner has changed, from 1 */
-    int64_t owned_ms;                   /* when this one became the owner */
+    uint64_t term;    /* how often the owner has changed, from 1 */
+    int64_t owned_ms; /* when this one became the owner */
     char machine[WB_VAULT_MACHINE_MAX + 1];
     char directory[WB_VAULT_DIRECTORY_MAX + 1];
-    struct wb_vault_object shipment;    /* the newest */
-    struct wb_vault_point point;        /* what it brought; point.shipment is as above */
+    struct wb_vault_object shipment; /* the newest */
+    struct wb_vault_point point;     /* what it brought; point.shipment is as above */
 };
 
 /* The contents of its object. */

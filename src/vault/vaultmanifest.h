@@ -5,14 +5,15 @@
  *   file    a file of the repository, or the rows of one of its catalogs
  *   piece   a part of a file: bytes of one object, or a few bytes in the shipment itself
  *
- * Files and pieces have a lifetime: the number of the first point that needs them (born) and of the first one that does not
- * any more (died). So the repository at point n consists of what is alive at n: born <= n < died. What is alive at no point
- * is forgotten, and its objects are garbage.
+ * Files and pieces have a lifetime: the number of the first point that needs them (born) and of the first one that does
+ * not any more (died). So the repository at point n consists of what is alive at n: born <= n < died. What is alive at
+ * no point is forgotten, and its objects are garbage.
  *
- * A full shipment is a whole manifest. A difference has what is new, and what died: an item that the manifest has already
- * replaces it (files by id, pieces by file, offset and born). Other members are as in a full one.
+ * A full shipment is a whole manifest. A difference has what is new, and what died: an item that the manifest has
+ * already replaces it (files by id, pieces by file, offset and born). Other members are as in a full one.
  *
- * Shipments come from elsewhere: what is decoded has been checked (order, ranges, names of files), and so has a manifest.
+ * Shipments come from elsewhere: what is decoded has been checked (order, ranges, names of files), and so has a
+ * manifest.
  */
 #ifndef WB_VAULT_VAULTMANIFEST_H
 #define WB_VAULT_VAULTMANIFEST_H
@@ -39,7 +40,7 @@ enum wb_vault_file_kind {
 };
 
 struct wb_vault_file {
-    uint32_t id;      /* a number that no other file of this vault ever has */
+    uint32_t id; /* a number that no other file of this vault ever has */
     enum wb_vault_file_kind kind;
     const char *path; /* in the repository; in the arena */
     uint64_t born, died;
@@ -50,8 +51,8 @@ struct wb_vault_piece {
     uint32_t len;  /* > 0: of the contents */
     uint64_t offset;
     uint64_t born, died;
-    bool run;                      /* of rows: it begins a run, in which rows ascend; later runs replace rows of earlier ones */
-    struct wb_slice bytes;         /* in the arena; if it is empty, they are in the object */
+    bool run;              /* of rows: it begins a run, in which rows ascend; later runs replace rows of earlier ones */
+    struct wb_slice bytes; /* in the arena; if it is empty, they are in the object */
     struct wb_vault_object object; /* otherwise none */
 };
 
@@ -59,7 +60,7 @@ struct wb_vault_point {
     uint64_t number;
     struct wb_vault_object shipment; /* its run and count; the rest is 0 */
     int64_t time_ms;
-    uint64_t pages, bytes;           /* bytes: of all objects of pieces that are alive */
+    uint64_t pages, bytes; /* bytes: of all objects of pieces that are alive */
 };
 
 /* An object that nothing needs, and that may still be there. */
@@ -81,15 +82,15 @@ struct wb_vault_shipment {
     bool full;
     uint8_t repository[WB_VAULT_ID_BYTES];
     uint64_t number;
-    struct wb_vault_object previous;    /* of a difference */
-    uint64_t takedowns;                 /* that had been carried out in all files of this state */
-    uint32_t next_file;                 /* greater than the id of every file so far */
-    struct wb_vault_points points;      /* ascending; the last one is its own, and the only one of a difference */
-    struct wb_vault_numbers ended;      /* of a difference: points that cannot be restored any more; ascending */
-    struct wb_vault_files files;        /* by id */
-    struct wb_vault_pieces pieces;      /* by file, offset, born */
-    struct wb_vault_garbages garbage;   /* replaces that of the shipment before */
-    struct wb_arena arena;              /* paths and bytes */
+    struct wb_vault_object previous;  /* of a difference */
+    uint64_t takedowns;               /* that had been carried out in all files of this state */
+    uint32_t next_file;               /* greater than the id of every file so far */
+    struct wb_vault_points points;    /* ascending; the last one is its own, and the only one of a difference */
+    struct wb_vault_numbers ended;    /* of a difference: points that cannot be restored any more; ascending */
+    struct wb_vault_files files;      /* by id */
+    struct wb_vault_pieces pieces;    /* by file, offset, born */
+    struct wb_vault_garbages garbage; /* replaces that of the shipment before */
+    struct wb_arena arena;            /* paths and bytes */
 };
 
 /* The contents of its object. The point of a shipment has no name in it: that is the object's. */
@@ -111,14 +112,14 @@ struct wb_vault_manifest {
     struct wb_vault_files files;
     struct wb_vault_pieces pieces;
     struct wb_vault_garbages garbage;
-    struct wb_vault_objects chain;       /* its shipments, from the last full one on */
+    struct wb_vault_objects chain;         /* its shipments, from the last full one on */
     uint64_t full_bytes, difference_bytes; /* of the objects of the chain: the first, the others */
     struct wb_arena arena;
 };
 
 /*
- * Applies a shipment, whose object is `self`. WB_E_CORRUPT, with the name, if it does not fit; then the manifest can only be
- * released. dropped: gets the objects of pieces that no point needs any more; may be NULL.
+ * Applies a shipment, whose object is `self`. WB_E_CORRUPT, with the name, if it does not fit; then the manifest can
+ * only be released. dropped: gets the objects of pieces that no point needs any more; may be NULL.
  */
 int wb_vault_manifest_apply(struct wb_vault_manifest *manifest, const char *name, const struct wb_vault_object *self,
                             const struct wb_vault_shipment *shipment, struct wb_vault_garbages *dropped);
@@ -130,9 +131,9 @@ void wb_vault_manifest_release(struct wb_vault_manifest *manifest);
 const struct wb_vault_file *wb_vault_manifest_file(const struct wb_vault_manifest *manifest, uint32_t id);
 
 /*
- * The repository at a point: its files in the order of their ids, each with its pieces, which follow each other from offset 0
- * without gaps. Pointers are into the manifest. WB_E_CORRUPT, with the name, if the pieces are not so or two files have
- * the same path.
+ * The repository at a point: its files in the order of their ids, each with its pieces, which follow each other from
+ * offset 0 without gaps. Pointers are into the manifest. WB_E_CORRUPT, with the name, if the pieces are not so or two
+ * files have the same path.
  */
 struct wb_vault_state_file {
     const struct wb_vault_file *file;

@@ -1,8 +1,8 @@
 /*
  * vaultobject.c - writes and reads the frame that every object of a vault has (vaultobject.h draws it), and names.
  *
- * An object is valid if and only if its head is as drawn, the checksum matches, nothing follows the stored bytes, and they
- * give exactly as many bytes as the head says.
+ * An object is valid if and only if its head is as drawn, the checksum matches, nothing follows the stored bytes, and
+ * they give exactly as many bytes as the head says.
  */
 #include "vault/vaultobject.h"
 #include "base/bytes.h"

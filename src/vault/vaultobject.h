@@ -35,10 +35,10 @@ enum {
 
 /* An object, as another one names it. All zero: none. */
 struct wb_vault_object {
-    uint64_t run;      /* a random number of the process that put it... */
-    uint32_t count;    /* ...and which of its objects this is, from 1 */
-    uint32_t stored;   /* bytes of the whole object */
-    uint64_t hash[2];  /* XXH3 (128 bits) of the whole object: high, low */
+    uint64_t run;     /* a random number of the process that put it... */
+    uint32_t count;   /* ...and which of its objects this is, from 1 */
+    uint32_t stored;  /* bytes of the whole object */
+    uint64_t hash[2]; /* XXH3 (128 bits) of the whole object: high, low */
 };
 
 static inline bool wb_vault_object_is_one(const struct wb_vault_object *object)
@@ -59,8 +59,8 @@ void wb_vault_object_name(const char *folder, const struct wb_vault_object *obje
 bool wb_vault_object_parse(struct wb_slice name, bool *shipment_out, struct wb_vault_object *object_out);
 
 /*
- * Makes an object of contents, which are at most WB_VAULT_CONTENTS_MAX bytes. If `compress` is set and it helps, they are
- * compressed. Sets length and hash in *object; its name is the caller's.
+ * Makes an object of contents, which are at most WB_VAULT_CONTENTS_MAX bytes. If `compress` is set and it helps, they
+ * are compressed. Sets length and hash in *object; its name is the caller's.
  */
 int wb_vault_object_pack(enum wb_vault_kind kind, struct wb_slice contents, bool compress, struct wb_buf *bytes_out,
                          struct wb_vault_object *object);

@@ -1,11 +1,11 @@
 /*
  * vaultrows.h - private to vault: rows of a catalog as bytes.
  *
- *   row   table (1)   bytes that the key shares with that of the row before (varint)   length of the rest (varint)   rest
+ *   row   table (1)   bytes that the key shares with that of the row before (varint)   length of the rest (varint) rest
  *         length of the value + 1, or 0 if there is no such row any more (varint)   value
  *
- * The rows of a piece follow each other; the first one shares nothing. They ascend by table and key, and so do the pieces of
- * a run.
+ * The rows of a piece follow each other; the first one shares nothing. They ascend by table and key, and so do the
+ * pieces of a run.
  */
 #ifndef WB_VAULT_VAULTROWS_H
 #define WB_VAULT_VAULTROWS_H
