@@ -81,6 +81,7 @@ struct walk {
     struct wb_object_store *store;
     const struct wb_vault_head *head;
     WB_VEC(struct link) links; /* the newest first */
+    struct wb_vault_object at; /* the shipment that is being read or applied */
     struct wb_buf bytes, mem;
 };
 
@@ -98,6 +99,8 @@ static int read_link(struct walk *walk, const struct wb_vault_object *object)
 {
     char full[WB_VAULT_MESSAGE_NAME_MAX];
     struct wb_slice contents;
+
+    walk->at = *object;
     int err = wb_vault_fetch(walk->store, WB_VAULT_SHIPMENT, object, &walk->bytes, &walk->mem, &contents);
 
     if (err < 0)
@@ -137,6 +140,14 @@ static int read_chain(struct walk *walk)
 int wb_vault_fetch_manifest(struct wb_object_store *store, const struct wb_vault_head *head,
                             struct wb_vault_manifest *manifest_out)
 {
+    struct wb_vault_object at;
+
+    return wb_vault_fetch_manifest_at(store, head, manifest_out, &at);
+}
+
+int wb_vault_fetch_manifest_at(struct wb_object_store *store, const struct wb_vault_head *head,
+                               struct wb_vault_manifest *manifest_out, struct wb_vault_object *at_out)
+{
     struct walk walk = {.store = store, .head = head};
     char full[WB_VAULT_MESSAGE_NAME_MAX];
 
@@ -145,11 +156,13 @@ int wb_vault_fetch_manifest(struct wb_object_store *store, const struct wb_vault
     for (size_t i = walk.links.count; err == 0 && i-- > 0;) {
         struct link *link = &walk.links.items[i];
         name_of(&walk, &link->object, full);
+        walk.at = link->object;
         err = wb_vault_manifest_apply(manifest_out, full, &link->object, &link->shipment, NULL);
         wb_vault_shipment_release(&link->shipment);
     }
     for (size_t i = 0; i < walk.links.count; i++)
         wb_vault_shipment_release(&walk.links.items[i].shipment);
+    *at_out = walk.at;
     wb_vec_release(&walk.links);
     wb_buf_release(&walk.bytes);
     wb_buf_release(&walk.mem);

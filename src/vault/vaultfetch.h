@@ -26,4 +26,8 @@ int wb_vault_fetch_head(struct wb_object_store *store, struct wb_vault_head *hea
 int wb_vault_fetch_manifest(struct wb_object_store *store, const struct wb_vault_head *head,
                             struct wb_vault_manifest *manifest_out);
 
+/* The same; after an error, *at_out is the shipment that could not be read. */
+int wb_vault_fetch_manifest_at(struct wb_object_store *store, const struct wb_vault_head *head,
+                               struct wb_vault_manifest *manifest_out, struct wb_vault_object *at_out);
+
 #endif
