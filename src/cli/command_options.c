@@ -110,6 +110,12 @@ const struct wb_option wb_init_options[] = {
 
 const struct wb_option wb_convert_options[] = {DESIGN_OPTIONS END};
 
+const struct wb_option wb_restore_options[] = {
+    {"at", 0, WB_OPTION_TIME, "TIME", "the newest state that is not later: RFC 3339, or a date, which means its "
+                                      "midnight (UTC)"},
+    END,
+};
+
 const struct wb_option wb_emulate_options[] = {
     {"rate", 0, WB_OPTION_RATE, "N", "add N pages per second, 0.5 for one in two seconds; required"},
     {"pages", 0, WB_OPTION_NUMBER, "N", "stop after N pages (default: all)"},

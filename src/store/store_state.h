@@ -1,6 +1,6 @@
 /*
- * store_state.h - a door of store for those who carry a whole repository elsewhere (room vault): one state of it, held while
- * others write, as files and rows; and the way back, a repository made of files and rows.
+ * store_state.h - a door of store for those who carry a whole repository elsewhere (room vault): one state of it, held
+ * while others write, as files and rows; and the way back, a repository made of files and rows.
  *
  * A held state consists of
  *   parts   catalogs: one, or in a batch design two, the second being that of the update nodes
@@ -24,13 +24,13 @@
 #include "base/buf.h"
 #include "base/slice.h"
 
-/* ---- holding a state --------------------------------------------------------------------------------------------- */
+/* ---- holding a state ----------------------------------------------------------------------------------------- */
 
 struct wb_store_state;
 
 /*
- * Takes the newest state. If `since` is not NULL (the stamps of an earlier state, wb_store_state_stamps()), only buckets
- * that changed after it are copied aside. WB_E_DOWN names a node that cannot be read.
+ * Takes the newest state. If `since` is not NULL (the stamps of an earlier state, wb_store_state_stamps()), only
+ * buckets that changed after it are copied aside. WB_E_DOWN names a node that cannot be read.
  */
 int wb_store_state_hold(const char *dir, const struct wb_buf *since, struct wb_store_state **state_out);
 void wb_store_state_let_go(struct wb_store_state *state);
@@ -54,19 +54,21 @@ int wb_store_state_each_small(struct wb_store_state *state, wb_store_each_small 
 
 /* A file of pages. */
 struct wb_store_state_file {
-    const char *name;   /* in the copy */
-    uint64_t bytes;     /* that belong to the state */
-    bool in_place;      /* buckets: bytes that were carried before may have changed; see `changed` below */
+    const char *name; /* in the copy */
+    uint64_t bytes;   /* that belong to the state */
+    bool in_place;    /* buckets: bytes that were carried before may have changed; see `changed` below */
 };
 typedef int (*wb_store_each_file)(void *context, const struct wb_store_state_file *file);
 int wb_store_state_each_file(struct wb_store_state *state, wb_store_each_file each, void *context);
 
 /*
- * Of a file that changes in place: the ranges that differ from what an earlier state (since) had, ascending, each at most
- * 64 MiB and beginning and ending at the same offsets in every state that has the file. Without an earlier state, all.
+ * Of a file that changes in place: the ranges that differ from what an earlier state (since) had, ascending, each at
+ * most 64 MiB and beginning and ending at the same offsets in every state that has the file. Without an earlier state,
+ * all.
  */
 typedef int (*wb_store_each_range)(void *context, uint64_t offset, uint64_t len);
-int wb_store_state_each_changed(struct wb_store_state *state, const char *name, wb_store_each_range each, void *context);
+int wb_store_state_each_changed(struct wb_store_state *state, const char *name, wb_store_each_range each,
+                                void *context);
 
 /* Reads exactly len bytes of a file, as they are in this state. By any thread. */
 int wb_store_state_read(struct wb_store_state *state, const char *name, uint64_t offset, size_t len, void *bytes_out);
@@ -74,12 +76,12 @@ int wb_store_state_read(struct wb_store_state *state, const char *name, uint64_t
 /* What identifies the state for a later hold: opaque, small (a few bytes for each bucket file). */
 int wb_store_state_stamps(struct wb_store_state *state, struct wb_buf *stamps_out);
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------------------------------------------- */
 
 /*
- * Calls each() for the rows of a part in the order of tables and keys: all of them, or, with a mark or an older held state,
- * those that differ from it; value.p is NULL for a row that is not there any more. Rows that mean nothing in a copy
- * (replaced files that wait for readers) are left out, and the directories of nodes are those of the copy.
+ * Calls each() for the rows of a part in the order of tables and keys: all of them, or, with a mark or an older held
+ * state, those that differ from it; value.p is NULL for a row that is not there any more. Rows that mean nothing in a
+ * copy (replaced files that wait for readers) are left out, and the directories of nodes are those of the copy.
  * WB_E_NOTFOUND, without a message, if the mark has given way: then all rows are needed.
  */
 typedef int (*wb_store_each_row)(void *context, unsigned table, struct wb_slice key, struct wb_slice value);
@@ -89,13 +91,15 @@ int wb_store_state_rows_since_mark(struct wb_store_state *state, size_t part, st
 int wb_store_state_rows_since(struct wb_store_state *state, size_t part, struct wb_store_state *older,
                               wb_store_each_row each, void *context);
 
-/* Marks this state durably; *mark_out is what the caller keeps to find it again (one for all parts; a few hundred bytes). */
+/* Marks this state durably; *mark_out is what the caller keeps to find it again (one for all parts; a few hundred
+ * bytes). */
 int wb_store_state_mark(struct wb_store_state *state, struct wb_buf *mark_out);
 
 /* Drops a mark. One that is not there, or of another repository, is no error. */
 int wb_store_unmark(const char *dir, struct wb_slice mark);
 
-/* ---- the way back ---------------------------------------------------------------------------------------------------- */
+/* ---- the way back
+ * ---------------------------------------------------------------------------------------------------- */
 
 /*
  * Makes a repository of files and rows. Files are written by the caller, under their names in dir, and synced. Until
