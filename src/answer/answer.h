@@ -78,7 +78,7 @@ void wb_answer_node(struct wb_json *j, const struct wb_store_node *node, bool pl
 
 /* ---- vaults (answer_backup.c) -------------------------------------------------------------------- */
 
-/* A vault of the repository, as it was when somebody last shipped to it, or looked whether there is something to ship. */
+/* A vault of the repository, as it was when somebody last shipped to it, or looked whether there is something new. */
 struct wb_answer_backup {
     struct wb_vault_status status; /* its texts are the two below */
     char *url, *error;
@@ -96,8 +96,8 @@ const char *wb_answer_backup_kind(const struct wb_answer_backup *backup);
 bool wb_answer_backup_fails(const struct wb_answer_backup *backup);
 
 /*
- * url, kind, since, safe, pages, unsafe_since, bytes_waiting, following, failing, error, error_time. places: with url and
- * error, which name directories, buckets and machines; otherwise they are null.
+ * url, kind, since, safe, pages, unsafe_since, bytes_waiting, following, failing, error, error_time. places: with url
+ * and error, which name directories, buckets and machines; otherwise they are null.
  */
 void wb_answer_backup(struct wb_json *j, const struct wb_answer_backup *backup, bool places);
 
@@ -120,7 +120,10 @@ struct wb_answer_stat {
 int wb_answer_stat_read(const char *dir, struct wb_store *store, struct wb_answer_stat *stat_out);
 void wb_answer_stat_release(struct wb_answer_stat *stat);
 
-/* pages, versions, ..., objects for webdb, index and cycle, a list of backups. secrets: with the URLs of dispenser and vaults. */
+/*
+ * pages, versions, ..., objects for webdb, index and cycle, a list of backups. secrets: with the URLs of the dispenser
+ * and of vaults.
+ */
 void wb_answer_stat(struct wb_json *j, const struct wb_answer_stat *stat, bool secrets);
 
 /* The state and the counts of a cycle. */

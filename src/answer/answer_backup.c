@@ -17,8 +17,9 @@ static void release_backup(struct wb_answer_backup *backup)
 static int keep_backup(void *context, const struct wb_vault_status *status)
 {
     struct wb_answer_backups *list = context;
-    struct wb_answer_backup copy = {.status = *status, .url = wb_strdup(status->url), .error = wb_strdup(status->error)};
+    struct wb_answer_backup copy = {.status = *status, .url = wb_strdup(status->url)};
 
+    copy.error = wb_strdup(status->error);
     copy.status.url = copy.url;
     copy.status.error = copy.error;
     if (copy.url && copy.error && wb_vec_push(list, copy) == 0)

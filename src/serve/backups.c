@@ -1,7 +1,7 @@
 /*
- * backups.c - the repository's vaults as gauges for Prometheus, as a table of the dashboard, and as a sentence if one of
- * them needs somebody. Buckets, directories and the texts of errors are not shown: readers may be strangers. A vault is
- * called by its number in the order of DIR/vault, and by its kind.
+ * backups.c - the repository's vaults as gauges for Prometheus, as a table of the dashboard, and as a sentence if one
+ * of them needs somebody. Buckets, directories and the texts of errors are not shown: readers may be strangers. A vault
+ * is called by its number in the order of DIR/vault, and by its kind.
  */
 #include "serve/backups.h"
 #include "base/check.h"
@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-/* ---- gauges -------------------------------------------------------------------------------------------------------- */
+/* ---- gauges ------------------------------------------------------------------------------------------------------ */
 
 static int64_t seconds_since(int64_t then_ms, int64_t now_ms)
 {
@@ -72,7 +72,7 @@ int wb_backups_metrics(const struct wb_answer_backups *backups, int64_t now_ms, 
     return err;
 }
 
-/* ---- for people ------------------------------------------------------------------------------------------------------ */
+/* ---- for people -------------------------------------------------------------------------------------------------- */
 
 static const char *state_word(const struct wb_answer_backup *backup)
 {
@@ -101,7 +101,8 @@ static void add_row(struct wb_htmlpen *h, size_t number, const struct wb_answer_
 void wb_backups_section(struct wb_htmlpen *h, const struct wb_answer_backups *backups)
 {
     wb_htmlpen_raw(h, backups->count ? "<section id=\"backups\">\n" : "<section id=\"backups\" hidden>\n");
-    wb_htmlpen_raw(h, "<h2>Backups</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Backups\"><table>\n"
+    wb_htmlpen_raw(h, "<h2>Backups</h2>\n"
+                      "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Backups\"><table>\n"
                       "<thead><tr><th scope=\"col\" class=\"number\">No.</th><th scope=\"col\">Kind</th>"
                       "<th scope=\"col\">Safe is the state of</th><th scope=\"col\" class=\"number\">Pages</th>"
                       "<th scope=\"col\">Not safe since</th><th scope=\"col\">Waiting</th><th scope=\"col\">State</th>"

@@ -48,7 +48,7 @@ static int write_file(const char *path, struct wb_slice bytes)
     return (fclose(file) == 0) & good ? 0 : wb_fail_errno("cannot write %s", path);
 }
 
-/* ---- one function for each command; *answer_out is the number after "ok" ------------------------------------------- */
+/* ---- one function for each command; *answer_out is the number after "ok" ---------------------------------------- */
 
 static int do_put(struct calls *c, uint64_t *answer_out)
 {
@@ -156,7 +156,7 @@ static const struct {
     const char *name;
     int (*run)(struct calls *c, uint64_t *answer_out);
 } commands[] = {
-    {"put", do_put},   {"fill", do_fill},     {"get", do_get},  {"range", do_range},
+    {"put", do_put},   {"fill", do_fill},     {"get", do_get},   {"range", do_range},
     {"size", do_size}, {"delete", do_delete}, {"list", do_list},
 };
 
