@@ -21,13 +21,14 @@ enum gauge { UNSAFE_AGE, WAITING, SAFE_TIME, SAFE_PAGES, FOLLOWING, FAILING, ERR
 static const struct {
     const char *name, *help;
 } gauges[GAUGES] = {
-    [UNSAFE_AGE] = {"unsafe_age_seconds", "For how long the oldest change has waited that is not safe; 0: none has."},
-    [WAITING] = {"waiting_bytes", "What the last look found to be shipped."},
-    [SAFE_TIME] = {"safe_timestamp_seconds", "When the newest safe state was taken; 0: nothing is safe."},
-    [SAFE_PAGES] = {"safe_pages", "Pages that a restore would have."},
-    [FOLLOWING] = {"following", "1 if backup --follow is running."},
-    [FAILING] = {"failing", "1 if nothing has succeeded since the last error."},
-    [ERROR_TIME] = {"error_timestamp_seconds", "When the last error was; 0: something has succeeded since."},
+    [UNSAFE_AGE] = {"backup_unsafe_age_seconds",
+                    "For how long the oldest change has waited that is not safe; 0: none has."},
+    [WAITING] = {"backup_waiting_bytes", "What the last look found to be shipped."},
+    [SAFE_TIME] = {"backup_safe_timestamp_seconds", "When the newest safe state was taken; 0: nothing is safe."},
+    [SAFE_PAGES] = {"backup_safe_pages", "Pages that a restore would have."},
+    [FOLLOWING] = {"backup_following", "1 if backup --follow is running."},
+    [FAILING] = {"backup_failing", "1 if nothing has succeeded since the last error."},
+    [ERROR_TIME] = {"backup_error_timestamp_seconds", "When the last error was; 0: something has succeeded since."},
 };
 
 static int64_t gauge_value(const struct wb_vault_status *s, enum gauge gauge, int64_t now_ms)
@@ -62,10 +63,9 @@ int wb_backups_metrics(const struct wb_answer_backups *backups, int64_t now_ms, 
 
     for (unsigned g = 0; g < GAUGES && backups->count && err == 0; g++) {
         const char *name = gauges[g].name;
-        err = wb_buf_printf(out, "# HELP webbase_backup_%s %s\n# TYPE webbase_backup_%s gauge\n", name, gauges[g].help,
-                            name);
+        err = wb_buf_printf(out, "# HELP webbase_%s %s\n# TYPE webbase_%s gauge\n", name, gauges[g].help, name);
         for (size_t i = 0; i < backups->count && err == 0; i++)
-            err = wb_buf_printf(out, "webbase_backup_%s{vault=\"%zu\",kind=\"%s\"} %" PRId64 "\n", name, i + 1,
+            err = wb_buf_printf(out, "webbase_%s{vault=\"%zu\",kind=\"%s\"} %" PRId64 "\n", name, i + 1,
                                 wb_answer_backup_kind(&backups->items[i]),
                                 gauge_value(&backups->items[i].status, (enum gauge)g, now_ms));
     }
