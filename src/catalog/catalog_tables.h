@@ -185,6 +185,7 @@ struct wb_catalog_summary {
     uint32_t snapshot;       /* number of the newest snapshot ever sealed; 0 if there was none */
     uint32_t next_segment;   /* the next free segment number */
     uint32_t next_node;      /* above all numbers that removed nodes had; 0: none was removed since this is kept */
+    uint64_t takedowns;      /* pages that were ever removed from everywhere, or refused for that; only grows */
     struct wb_store_history history;
 };
 

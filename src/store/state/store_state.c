@@ -148,8 +148,10 @@ void wb_store_state_facts(const struct wb_store_state *state, struct wb_store_st
     WB_CHECK(state->magic == WB_STATE_MAGIC);
     *facts_out = (struct wb_store_state_facts){
         .pages = summary->pages, .commit = summary->commit, .epoch = summary->epoch, .parts = state->part_count};
-    for (size_t i = 0; i < state->part_count; i++)
+    for (size_t i = 0; i < state->part_count; i++) {
+        facts_out->takedowns += state->parts[i].summary.takedowns;
         facts_out->takedowns_open += open_takedowns(&state->parts[i]);
+    }
 }
 
 bool wb_store_state_has_snapshot(struct wb_store_state *state, uint32_t number)

@@ -4,6 +4,7 @@
  *   store_state.c          takes a state and lets it go; what is known about it
  *   store_state_files.c    its files: their names in a copy, reading them
  *   store_state_rows.c     its rows
+ *   store_state_mark.c     marks, by which rows that have changed since are found
  *   store_loader.c         the way back: a repository of files and rows
  *
  * A state is a transaction that reads, for each catalog: so it costs what a scan costs, and nobody waits for it.
@@ -72,5 +73,9 @@ void wb_state_node_dir(const struct wb_catalog_node *row, char dir_out[WB_STATE_
 int wb_state_files_add(struct wb_store_state *state, struct wb_state_part *part);
 void wb_state_files_sort(struct wb_store_state *state);
 void wb_state_files_release(struct wb_store_state *state);
+
+/* What a mark says of this repository: the number of parts that have marks; 0: nothing. */
+size_t wb_state_mark_decode(struct wb_slice mark, const uint8_t *repository,
+                            struct wb_tree_marked marked_out[WB_STATE_PARTS_MAX]);
 
 #endif
