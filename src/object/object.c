@@ -199,10 +199,8 @@ int wb_object_open(const char *url, const struct wb_object_options *options, str
     pthread_mutex_init(&store->mutex, NULL);
     pthread_cond_init(&store->left, NULL);
     err = wb_object_url_parse(url, &store->url);
-    if (err == 0 && store->url.is_s3)
-        err = wb_fail(WB_E_INVALID, "%s: this version knows file:///DIR only", url);
     if (err == 0) {
-        store->kind = &wb_object_files;
+        store->kind = store->url.is_s3 ? &wb_object_s3 : &wb_object_files;
         err = store->kind->open(&store->url, &store->place);
     }
     if (err < 0)
@@ -366,19 +364,28 @@ static int attempt_list(const struct request *r, struct wb_object_try *try)
     return r->store->kind->list(r->store->place, r->name, r->page, try);
 }
 
-/* Hands the entries of a page to the caller. last: the name before them, which is updated. */
-static int hand_over(struct wb_object_store *store, const struct wb_object_page *page, wb_object_each each,
-                     void *context, char last[WB_OBJECT_NAME_MAX + 1])
+/* A listing that is handed to the caller. */
+struct listing {
+    struct wb_object_store *store;
+    struct wb_slice prefix;
+    wb_object_each each;
+    void *context;
+    char last[WB_OBJECT_NAME_MAX + 1]; /* the name that was handed over last */
+};
+
+static int hand_over(struct listing *listing, const struct wb_object_page *page)
 {
     int result = 0;
 
     for (size_t i = 0; result == 0 && i < page->entries.count; i++) {
         const char *name = page->names.ptr + page->entries.items[i].name_at;
-        if (strcmp(last, name) >= 0)
+        if (!wb_slice_starts(wb_slice_str(name), listing->prefix))
+            continue;
+        if (strcmp(listing->last, name) >= 0)
             return wb_fail(WB_E_PROTO, "%s does not list its objects in ascending order: %s follows %s",
-                           store->url.text, name, last);
-        memcpy(last, name, strlen(name) + 1);
-        result = each(context, name, page->entries.items[i].size);
+                           listing->store->url.text, name, listing->last);
+        memcpy(listing->last, name, strlen(name) + 1);
+        result = listing->each(listing->context, name, page->entries.items[i].size);
     }
     return result;
 }
@@ -387,7 +394,7 @@ int wb_object_list(struct wb_object_store *store, const char *prefix, wb_object_
 {
     struct wb_object_page page = {.names = WB_BUF_INIT};
     struct request request = {.store = store, .name = prefix, .page = &page};
-    char last[WB_OBJECT_NAME_MAX + 1] = "";
+    struct listing listing = {.store = store, .prefix = wb_slice_str(prefix), .each = each, .context = context};
     unsigned barren = 0; /* pages without anything, one after the other */
     int result;
 
@@ -396,7 +403,7 @@ int wb_object_list(struct wb_object_store *store, const char *prefix, wb_object_
         if (result == 0) {
             count(store, &store->counts.lists, NULL, 0);
             barren = page.entries.count ? 0 : barren + 1;
-            result = hand_over(store, &page, each, context, last);
+            result = hand_over(&listing, &page);
         }
         if (result == 0 && page.more && barren == PAGE_BARREN_MAX)
             result = wb_fail(WB_E_PROTO, "%s has listed nothing on %d pages, one after the other", store->url.text,

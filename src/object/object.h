@@ -7,7 +7,8 @@
  *   file:///DIR          a directory, also on NFS (filestore.c)
  *
  * Only five requests exist, because every store has them: put, get (whole or a range), size, delete and list. There are
- * no conditional writes and no uploads in parts. A name is relative to the URL, and consists of letters, digits, '.', '_',
+ * no conditional writes and no uploads in parts. A name is relative to the URL, and consists of letters, digits, '.',
+ * '_',
  * '-' and '/'; no part of it is empty or begins with '.', and no object may have a name that is a folder of another's.
  * Other names are WB_E_INVALID. The prefix in the URL is taken literally.
  *
@@ -72,7 +73,8 @@ void wb_object_counts(struct wb_object_store *store, struct wb_object_counts *co
 int wb_object_put(struct wb_object_store *store, const char *name, struct wb_slice bytes);
 
 /*
- * Reads a whole object. WB_E_NOTFOUND; WB_E_LIMIT if it is longer than max. A body that was cut short is asked for again.
+ * Reads a whole object. WB_E_NOTFOUND; WB_E_LIMIT if it is longer than max. A body that was cut short is asked for
+ * again.
  */
 int wb_object_get(struct wb_object_store *store, const char *name, size_t max, struct wb_buf *bytes_out);
 
