@@ -127,31 +127,45 @@ static int append_contents(struct wb_slice contents, bool compress, struct wb_bu
     return wb_buf_append_slice(bytes, contents);
 }
 
+/* Fills in the head. */
+static void seal(enum wb_vault_kind kind, uint8_t codec, size_t contents, struct wb_buf *bytes,
+                 struct wb_vault_object *object)
+{
+    char *p = bytes->ptr;
+    size_t stored = bytes->len - WB_VAULT_OBJECT_HEAD;
+
+    WB_CHECK(bytes->len >= WB_VAULT_OBJECT_HEAD && bytes->len <= WB_OBJECT_MAX);
+    WB_CHECK(kind >= WB_VAULT_BYTES && kind <= WB_VAULT_HEAD);
+    memset(p, 0, WB_VAULT_OBJECT_HEAD);
+    memcpy(p, MARK, KIND_AT);
+    p[KIND_AT] = (char)kind;
+    p[CODEC_AT] = (char)codec;
+    wb_put64(p + CONTENTS_AT, contents);
+    wb_put64(p + STORED_AT, stored);
+    wb_put64(p + CHECK_AT, check_of(p, stored));
+    object->stored = (uint32_t)bytes->len;
+    wb_hash128(p, bytes->len, &object->hash[0], &object->hash[1]);
+}
+
+void wb_vault_object_seal(enum wb_vault_kind kind, struct wb_buf *bytes, struct wb_vault_object *object)
+{
+    seal(kind, CODEC_NONE, bytes->len - WB_VAULT_OBJECT_HEAD, bytes, object);
+}
+
 int wb_vault_object_pack(enum wb_vault_kind kind, struct wb_slice contents, bool compress, struct wb_buf *bytes_out,
                          struct wb_vault_object *object)
 {
-    char head[WB_VAULT_OBJECT_HEAD] = MARK;
+    const char head[WB_VAULT_OBJECT_HEAD] = {0};
     uint8_t codec;
 
     WB_CHECK(contents.len <= WB_VAULT_CONTENTS_MAX);
-    WB_CHECK(kind >= WB_VAULT_BYTES && kind <= WB_VAULT_HEAD);
     wb_buf_clear(bytes_out);
     if (wb_buf_append(bytes_out, head, sizeof head) < 0)
         return WB_E_NOMEM;
     int err = append_contents(contents, compress, bytes_out, &codec);
-    if (err < 0)
-        return err;
-    char *p = bytes_out->ptr;
-    size_t stored = bytes_out->len - WB_VAULT_OBJECT_HEAD;
-    p[KIND_AT] = (char)kind;
-    p[CODEC_AT] = (char)codec;
-    wb_put64(p + CONTENTS_AT, contents.len);
-    wb_put64(p + STORED_AT, stored);
-    wb_put64(p + CHECK_AT, check_of(p, stored));
-    WB_CHECK(bytes_out->len <= WB_OBJECT_MAX);
-    object->stored = (uint32_t)bytes_out->len;
-    wb_hash128(p, bytes_out->len, &object->hash[0], &object->hash[1]);
-    return 0;
+    if (err == 0)
+        seal(kind, codec, contents.len, bytes_out, object);
+    return err;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------- */

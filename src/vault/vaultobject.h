@@ -66,6 +66,12 @@ int wb_vault_object_pack(enum wb_vault_kind kind, struct wb_slice contents, bool
                          struct wb_vault_object *object);
 
 /*
+ * The same for contents that lie behind WB_VAULT_OBJECT_HEAD bytes of *bytes, which become the head: nothing is copied, and
+ * nothing is compressed.
+ */
+void wb_vault_object_seal(enum wb_vault_kind kind, struct wb_buf *bytes, struct wb_vault_object *object);
+
+/*
  * Checks a whole object and finds its contents, which are in `bytes` or in `mem`. name is for messages. WB_E_CORRUPT;
  * WB_E_NEWER if it is sound, but has another format.
  */
