@@ -9,6 +9,10 @@
 
 #include "vault/vaultfetch.h"
 
+/* Reads a piece, from its object or from the shipment. The contents are in the manifest, in *bytes or in *mem. */
+int wb_vault_fetch_piece(struct wb_object_store *store, const struct wb_vault_piece *piece, struct wb_buf *bytes,
+                         struct wb_buf *mem, struct wb_slice *contents_out);
+
 struct wb_vaultcrew;
 
 struct wb_vaultcrew_sink {

@@ -268,10 +268,8 @@ static int load_small(struct restore *restore)
             continue;
         wb_buf_clear(&whole);
         for (size_t k = 0; k < file->count && err == 0; k++) {
-            const struct wb_vault_piece *piece = contents->pieces.items[file->first + k];
-            struct wb_slice got = piece->bytes;
-            if (wb_vault_object_is_one(&piece->object))
-                err = wb_vault_fetch(restore->store, WB_VAULT_BYTES, &piece->object, &bytes, &mem, &got);
+            struct wb_slice got;
+            err = wb_vault_fetch_piece(restore->store, contents->pieces.items[file->first + k], &bytes, &mem, &got);
             if (err == 0)
                 err = wb_buf_append_slice(&whole, got);
         }
