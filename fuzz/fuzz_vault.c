@@ -3,8 +3,8 @@
  *
  * The first byte says what the rest is:
  *   0 rows of a catalog    1 the contents of a shipment    2 the contents of head    3 a whole object
- * What can be read is written and read again, and must be the same. A shipment is also applied, and each of its states is
- * looked at.
+ * What can be read is written and read again, and must be the same. A shipment is also applied, and each of its states
+ * is looked at.
  */
 #include "base/check.h"
 #include "base/error.h"

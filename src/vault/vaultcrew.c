@@ -1,8 +1,8 @@
 /*
  * vaultcrew.c - a queue of pieces, and threads that read them (vaultcrew.h).
  *
- * A thread takes the next piece when there is room for it in MEMORY_BYTES, or when no other is under way. So small objects are
- * read by all threads at once, and of the largest ones one or two at a time.
+ * A thread takes the next piece when there is room for it in MEMORY_BYTES, or when no other is under way. So small
+ * objects are read by all threads at once, and of the largest ones one or two at a time.
  */
 #include "vault/vaultcrew.h"
 #include "base/check.h"
@@ -25,11 +25,11 @@ struct wb_vaultcrew {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* Protected by the lock. */
-    size_t next;                /* piece */
-    unsigned char *done;        /* one byte for each piece */
-    size_t all_done;            /* so many of the first pieces are done */
+    size_t next;         /* piece */
+    unsigned char *done; /* one byte for each piece */
+    size_t all_done;     /* so many of the first pieces are done */
     unsigned under_way;
-    size_t memory;              /* that those under way take */
+    size_t memory; /* that those under way take */
     uint64_t bytes;
     bool ending;
     struct wb_error_copy error; /* the first one */

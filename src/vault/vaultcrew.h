@@ -1,8 +1,8 @@
 /*
  * vaultcrew.h - private to vault: threads that read many objects of a vault at once, in bounded memory.
  *
- * The pieces are begun in the order in which they are given, and end in any order. Each object is checked before its contents are
- * handed on (vaultfetch.h).
+ * The pieces are begun in the order in which they are given, and end in any order. Each object is checked before its
+ * contents are handed on (vaultfetch.h).
  */
 #ifndef WB_VAULT_VAULTCREW_H
 #define WB_VAULT_VAULTCREW_H

@@ -47,7 +47,7 @@ struct wb_store_loader {
     bool finished;
 };
 
-/* ---- opening ------------------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------------------- */
 
 static int begin_copy(struct wb_store_loader *loader)
 {
@@ -89,7 +89,7 @@ int wb_store_loader_open(const char *dir, struct wb_store_loader **loader_out)
     return 0;
 }
 
-/* ---- small files --------------------------------------------------------------------------------------------- */
+/* ---- small files ----------------------------------------------------------------------------------------- */
 
 /* The number in a name that is exactly "nodeN"; 0: it is none. */
 static uint32_t node_number(struct wb_slice name)
@@ -146,8 +146,7 @@ int wb_store_loader_small(struct wb_store_loader *loader, const char *name, stru
     return wb_fail(WB_E_CORRUPT, "a repository has no file %s", name);
 }
 
-/* ---- rows
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------------------ */
 
 static int refuse_row(unsigned table, const char *why)
 {
@@ -233,8 +232,7 @@ int wb_store_loader_row(struct wb_store_loader *loader, size_t part, unsigned ta
     return err;
 }
 
-/* ---- the end
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------------------- */
 
 /* Everything must be there that the rows of a part speak of. */
 static int check_file(struct wb_nodes *nodes, const struct wb_pagefile_kind *kind, const struct wb_catalog_segment *row)
@@ -366,8 +364,7 @@ int wb_store_loader_finish(struct wb_store_loader *loader)
     return err;
 }
 
-/* ---- closing
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- closing --------------------------------------------------------------------------------------------- */
 
 static void remove_file(const struct wb_store_loader *loader, const char *name)
 {
