@@ -18,7 +18,7 @@
 #include <stdlib.h>
 
 enum { CHUNK_BYTES = 32 << 10, RUNS_MAX = 1024, HEAD_MAX = 3 * WB_VARINT_MAX };
-_Static_assert((uint64_t)CHUNK_BYTES * RUNS_MAX <= 32 << 20, "what a merge keeps in memory");
+_Static_assert(RUNS_MAX <= (32 << 20) / CHUNK_BYTES, "what a merge keeps in memory");
 
 struct wb_rowmerge {
     pthread_mutex_t lock;

@@ -39,8 +39,7 @@ int wb_vault_list(const char *url, int (*each)(void *context, const struct wb_va
     return err;
 }
 
-/* ---- verify -------------------------------------------------------------------------------------------------------
- */
+/* ---- verify ---------------------------------------------------------------------------------------------- */
 
 /* A piece that could not be read. */
 struct trouble {
@@ -110,8 +109,7 @@ static int find_needed(struct verification *v)
     return err;
 }
 
-/* ---- reading everything ---------------------------------------------------------------------------------------------
- */
+/* ---- reading everything ---------------------------------------------------------------------------------- */
 
 static int note_trouble(void *context, size_t piece, int err)
 {
@@ -194,8 +192,7 @@ static void tell_troubles(struct verification *v)
     }
 }
 
-/* ---- what nothing needs ---------------------------------------------------------------------------------------------
- */
+/* ---- what nothing needs ---------------------------------------------------------------------------------- */
 
 struct leftover {
     char *name; /* owned */

@@ -233,6 +233,20 @@ static int take_piece(void *context, size_t number, struct wb_slice contents)
 
 /* ---- rows and small files -------------------------------------------------------------------------------- */
 
+/* What the store says about rows and small files names no object: they came with this shipment. */
+static int name_shipment(const struct restore *restore, int err)
+{
+    char name[WB_OBJECT_NAME_MAX], full[WB_VAULT_MESSAGE_NAME_MAX];
+    struct wb_error_copy why;
+
+    if (err != WB_E_CORRUPT)
+        return err;
+    wb_error_save(err, &why);
+    wb_vault_object_name(WB_VAULT_SHIPMENTS, &restore->point.shipment, name);
+    wb_vault_full_name(restore->store, name, full);
+    return wb_fail(err, "%.400s does not describe a repository: %.500s", full, why.message);
+}
+
 static int load_row(void *context, unsigned table, struct wb_slice key, struct wb_slice value)
 {
     struct restore *restore = context;
@@ -244,7 +258,7 @@ static int load_row(void *context, unsigned table, struct wb_slice key, struct w
             restore->progress.show(restore->progress.context, wb_vaultcrew_bytes(restore->crew),
                                    restore->progress.total);
     }
-    return wb_store_loader_row(restore->loader, restore->part, table, key, value);
+    return name_shipment(restore, wb_store_loader_row(restore->loader, restore->part, table, key, value));
 }
 
 static int load_rows(struct restore *restore)
@@ -275,7 +289,8 @@ static int load_small(struct restore *restore)
                 err = wb_buf_append_slice(&whole, got);
         }
         if (err == 0)
-            err = wb_store_loader_small(restore->loader, file->file->path, wb_buf_slice(&whole));
+            err = name_shipment(restore,
+                                wb_store_loader_small(restore->loader, file->file->path, wb_buf_slice(&whole)));
     }
     wb_buf_release(&whole);
     wb_buf_release(&bytes);
@@ -297,8 +312,7 @@ static int write_empty_files(struct restore *restore)
     return err;
 }
 
-/* ---- one start ------------------------------------------------------------------------------------------------------
- */
+/* ---- one start ------------------------------------------------------------------------------------------- */
 
 static void release_start(struct restore *restore)
 {
@@ -408,7 +422,7 @@ static int start_and_finish(struct restore *restore, bool *again_out)
         return err;
     err = start(restore, again_out);
     if (err == 0)
-        err = wb_store_loader_finish(restore->loader);
+        err = name_shipment(restore, wb_store_loader_finish(restore->loader));
     if (err == WB_E_STOPPED)
         wb_fail(err, "stopped by a signal; nothing was restored to %s", restore->dir);
     wb_error_save(err, &error);

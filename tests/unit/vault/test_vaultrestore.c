@@ -90,8 +90,7 @@ static void test_all_designs(void **state)
     use_usual_sizes();
 }
 
-/* ---- damage -------------------------------------------------------------------------------------------------------
- */
+/* ---- damage ---------------------------------------------------------------------------------------------- */
 
 struct objects {
     const char *vault;
@@ -207,8 +206,7 @@ static void test_damage(void **state)
     use_usual_sizes();
 }
 
-/* ---- failures ------------------------------------------------------------------------------------------------------
- */
+/* ---- failures -------------------------------------------------------------------------------------------- */
 
 /* The nth operation on a file fails, for every n. Other threads work at the same time, so n is not always the same one.
  */
@@ -280,8 +278,7 @@ static void test_full_disk(void **state)
     use_usual_sizes();
 }
 
-/* ---- kills ---------------------------------------------------------------------------------------------------------
- */
+/* ---- kills ----------------------------------------------------------------------------------------------- */
 
 struct killed_restore {
     const struct case_dirs *dirs;
@@ -341,8 +338,7 @@ static void test_kills(void **state)
     use_usual_sizes();
 }
 
-/* ---- shipments that lie ---------------------------------------------------------------------------------------------
- */
+/* ---- shipments that lie ---------------------------------------------------------------------------------- */
 
 enum lie {
     LIE_LENGTH, /* a piece is longer than its object... */
@@ -465,8 +461,7 @@ static void test_lies(void **state)
     use_usual_sizes();
 }
 
-/* ---- states that expire ---------------------------------------------------------------------------------------------
- */
+/* ---- states that expire ---------------------------------------------------------------------------------- */
 
 /* As soon as objects are read, the vault gets another state, and what the one before needed is deleted. */
 struct successor {
