@@ -28,7 +28,7 @@ void made_vault_put(struct made_vault *made, enum wb_vault_kind kind, struct wb_
     wb_buf_release(&bytes);
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------------------- */
 
 static struct wb_vault_file *add_file(struct made_vault *made, enum wb_vault_file_kind kind, const char *path)
 {
@@ -43,8 +43,12 @@ static struct wb_vault_file *add_file(struct made_vault *made, enum wb_vault_fil
 
 static void add_piece(struct made_vault *made, uint64_t offset, struct wb_slice bytes, bool run)
 {
-    struct wb_vault_piece piece = {.file = made->shipment.next_file, .len = (uint32_t)bytes.len, .offset = offset,
-                                   .born = made->shipment.number, .died = WB_VAULT_ALIVE, .run = run};
+    struct wb_vault_piece piece = {.file = made->shipment.next_file,
+                                   .len = (uint32_t)bytes.len,
+                                   .offset = offset,
+                                   .born = made->shipment.number,
+                                   .died = WB_VAULT_ALIVE,
+                                   .run = run};
 
     must(bytes.len > 0);
     if (bytes.len <= WB_VAULT_INLINE_MAX && chance_one_in(made->chance, 2))
@@ -88,7 +92,7 @@ static int fill_file(void *context, const struct wb_store_state_file *file)
     return 0;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------------------ */
 
 /* A row, and in which run its value becomes true. */
 struct true_row {
@@ -129,7 +133,8 @@ static void invent_rows(struct true_rows *rows)
         const struct true_row *row = &rows->rows.items[i];
         if (row->table != 0 || !chance_one_in(rows->made->chance, 4))
             continue;
-        struct true_row invented = {row->table, rows->made->runs - 1, malloc(row->key_len + 1), NULL, row->key_len + 1, 0};
+        struct true_row invented = {row->table, rows->made->runs - 1, malloc(row->key_len + 1),
+                                    NULL,       row->key_len + 1,     0};
         must(invented.key != NULL);
         memcpy(invented.key, row->key, row->key_len);
         invented.key[row->key_len] = 'x';
@@ -190,7 +195,7 @@ static void fill_rows(struct made_vault *made, struct wb_store_state *state, siz
     wb_vec_release(&rows.rows);
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------------------- */
 
 static void fill_others(struct made_vault *made)
 {

@@ -1,6 +1,6 @@
 /*
- * madevault.h - vaults that are made by a test instead of a shipper: in pieces that are much smaller than usual, with rows in
- * many runs, of which only the last word on each row is true.
+ * madevault.h - vaults that are made by a test instead of a shipper: in pieces that are much smaller than usual, with
+ * rows in many runs, of which only the last word on each row is true.
  */
 #ifndef WB_TESTS_MADEVAULT_H
 #define WB_TESTS_MADEVAULT_H
@@ -13,7 +13,7 @@ struct made_vault {
     struct wb_vault_shipment shipment; /* full; a test may change it before made_vault_finish() */
     struct wb_object_store *store;
     uint64_t run;
-    uint32_t count;     /* of objects so far */
+    uint32_t count; /* of objects so far */
     uint64_t *chance;
     size_t piece_bytes; /* the most */
     unsigned runs;      /* of rows of each part */
@@ -22,7 +22,8 @@ struct made_vault {
 /* Where the objects are: file://DIR. */
 void vault_url(const char *dir, char url_out[DIR_MAX + 8]);
 
-/* Everything but the shipment and head, of the newest state of a repository, with a journal of some bytes and an empty list. */
+/* Everything but the shipment and head, of the newest state of a repository, with a journal of some bytes and an empty
+ * list. */
 void made_vault_fill(struct made_vault *made, const char *repo, const char *dir, uint64_t *chance);
 void made_vault_finish(struct made_vault *made);
 

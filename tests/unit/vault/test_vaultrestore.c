@@ -1,6 +1,7 @@
 /*
- * test_vaultrestore.c - restores of vaults that a test has made (madevault.h): the same repository comes back, or nothing. Each
- * object is damaged, each operation on a file fails, the process is killed at each of them, and shipments lie.
+ * test_vaultrestore.c - restores of vaults that a test has made (madevault.h): the same repository comes back, or
+ * nothing. Each object is damaged, each operation on a file fails, the process is killed at each of them, and shipments
+ * lie.
  */
 #include "../faultkinds.h"
 #include "madevault.h"
@@ -66,7 +67,7 @@ static void make_case(struct case_dirs *dirs, size_t design, uint64_t *chance)
     make_vault(dirs->from, dirs->vault, chance);
 }
 
-/* ---- the same comes back ----------------------------------------------------------------------------------------- */
+/* ---- the same comes back --------------------------------------------------------------------------------- */
 
 static void test_all_designs(void **state)
 {
@@ -89,7 +90,7 @@ static void test_all_designs(void **state)
     use_usual_sizes();
 }
 
-/* ---- damage ------------------------------------------------------------------------------------------------------- */
+/* ---- damage ---------------------------------------------------------------------------------------------- */
 
 struct objects {
     const char *vault;
@@ -191,7 +192,8 @@ static void test_damage(void **state)
         if (strcmp(name, WB_VAULT_HEAD_NAME) != 0 || wb_path_kind(path) != WB_PATH_NONE) {
             struct findings findings = verify_vault(dirs.vault);
             must(findings.problems == 1 && findings.notes == 0);
-            must(strcmp(strrchr(findings.object, '/') ? strrchr(findings.object, '/') + 1 : findings.object, name) == 0);
+            must(strcmp(strrchr(findings.object, '/') ? strrchr(findings.object, '/') + 1 : findings.object, name) ==
+                 0);
         }
         must_ok(wb_path_replace(path, wb_buf_slice(&was)));
         wb_buf_release(&was);
@@ -204,9 +206,10 @@ static void test_damage(void **state)
     use_usual_sizes();
 }
 
-/* ---- failures ------------------------------------------------------------------------------------------------------ */
+/* ---- failures -------------------------------------------------------------------------------------------- */
 
-/* The nth operation on a file fails, for every n. Other threads work at the same time, so n is not always the same one. */
+/* The nth operation on a file fails, for every n. Other threads work at the same time, so n is not always the same one.
+ */
 static void test_failures(void **state)
 {
     uint64_t chance = test_seed();
@@ -275,7 +278,7 @@ static void test_full_disk(void **state)
     use_usual_sizes();
 }
 
-/* ---- kills --------------------------------------------------------------------------------------------------------- */
+/* ---- kills ----------------------------------------------------------------------------------------------- */
 
 struct killed_restore {
     const struct case_dirs *dirs;
@@ -335,18 +338,18 @@ static void test_kills(void **state)
     use_usual_sizes();
 }
 
-/* ---- shipments that lie --------------------------------------------------------------------------------------------- */
+/* ---- shipments that lie ---------------------------------------------------------------------------------- */
 
 enum lie {
-    LIE_LENGTH,     /* a piece is longer than its object... */
-    LIE_GAP,        /* ...or not where the one before ends */
+    LIE_LENGTH, /* a piece is longer than its object... */
+    LIE_GAP,    /* ...or not where the one before ends */
     LIE_NO_ROWS,
-    LIE_PART,       /* rows of a catalog that the design does not have */
+    LIE_PART, /* rows of a catalog that the design does not have */
     LIE_TABLE,
-    LIE_SMALL,      /* a small file that no repository has */
+    LIE_SMALL, /* a small file that no repository has */
     LIE_NO_SMALL,
     LIE_NO_PAGES,
-    LIE_FOLDER,     /* a file where another one needs a folder */
+    LIE_FOLDER, /* a file where another one needs a folder */
     LIE_TWICE,
     LIES,
 };
@@ -458,7 +461,7 @@ static void test_lies(void **state)
     use_usual_sizes();
 }
 
-/* ---- states that expire --------------------------------------------------------------------------------------------- */
+/* ---- states that expire ---------------------------------------------------------------------------------- */
 
 /* As soon as objects are read, the vault gets another state, and what the one before needed is deleted. */
 struct successor {
@@ -514,8 +517,8 @@ static void test_expired_state(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_designs), cmocka_unit_test(test_damage), cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_full_disk),   cmocka_unit_test(test_kills),  cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_all_designs),   cmocka_unit_test(test_damage), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_full_disk),     cmocka_unit_test(test_kills),  cmocka_unit_test(test_lies),
         cmocka_unit_test(test_expired_state),
     };
 
