@@ -40,7 +40,7 @@ int wb_backup_list(const struct wb_options *options, const char *url)
     return wb_vault_list(url, show_state, (void *)(uintptr_t)options);
 }
 
-struct verify_show {
+struct look_show {
     bool json;
     uint64_t problems;
     int err; /* of writing to standard output */
@@ -48,7 +48,7 @@ struct verify_show {
 
 static void on_found(void *context, bool problem, const char *object, const char *message)
 {
-    struct verify_show *show = context;
+    struct look_show *show = context;
     struct wb_json j;
     int err;
 
@@ -66,7 +66,7 @@ static void on_found(void *context, bool problem, const char *object, const char
     show->err = show->err < 0 ? show->err : err;
 }
 
-static int say_verified(const struct verify_show *show, uint64_t objects, uint64_t bytes)
+static int say_verified(const struct look_show *show, uint64_t objects, uint64_t bytes)
 {
     struct wb_json j;
 
@@ -82,7 +82,7 @@ static int say_verified(const struct verify_show *show, uint64_t objects, uint64
 
 int wb_backup_verify(const struct wb_options *options, const char *url)
 {
-    struct verify_show show = {.json = options->json};
+    struct look_show show = {.json = options->json};
     uint64_t objects, bytes;
     int err = wb_vault_verify(url, on_found, &show, &objects, &bytes);
 

@@ -110,18 +110,18 @@
     "  webbase backup s3://archive/pages --verify"
 
 #define WB_HELP_RESTORE \
-    "Makes a repository in DIR of the newest state that 'webbase backup' has brought to the vault\n" \
-    "at URL, or with --at of an older one ('webbase backup URL --list' shows which there are). It\n" \
-    "has everything that the original had then: pages with all versions, snapshots, webdb, the\n" \
-    "journal, indexes and streams; names of streams and their tokens go on. URL is\n" \
-    "s3://BUCKET/PREFIX or file:///DIR.\n" \
+    "Makes a repository in DIR of the newest state that 'webbase backup' has brought to the\n" \
+    "vault at URL, or with --at of an older one ('webbase backup URL --list' shows which there\n" \
+    "are). It has everything that the original had then: pages with all versions, snapshots,\n" \
+    "webdb, the journal, indexes and streams; named streams and tokens go on. URL is\n" \
+    "s3://BUCKET/PREFIX or file:///DIR. All nodes are directories inside DIR.\n" \
     "\n" \
     "DIR must be new or empty. Every object is checked before a byte of it is used; if one is\n" \
     "damaged or missing, it is named, and DIR is as it was before. Until everything is there,\n" \
     "every command refuses to use DIR. If restore is killed, run it again.\n" \
     "\n" \
     "The repository does not become the owner of the vault: to back it up to the same URL, use\n" \
-    "'webbase backup URL --take-over'. All its nodes are directories inside DIR.\n" \
+    "'webbase backup URL --take-over'.\n" \
     "\n" \
     "  webbase restore s3://archive/pages /srv/pages\n" \
     "  webbase restore file:///mnt/vault /srv/pages --at 2026-11-01"

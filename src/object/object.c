@@ -26,7 +26,7 @@
 #define MAGIC 0x6a626f77u
 #define REQUESTS_DEFAULT 16
 #define PATIENCE_MS_DEFAULT 30000
-#define STALL_MS 15000         /* an attempt fails if nothing moves for so long */
+#define STALL_MS 20000         /* an attempt fails if nothing moves for so long */
 #define STALL_MS_STOPPING 3000 /* the same when the process was asked to stop */
 #define STALL_MS_LEAST 1000
 #define PAUSE_MS_FIRST 200

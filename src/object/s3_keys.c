@@ -133,7 +133,7 @@ static int make_keys(const struct wb_s3_keyring *ring, const struct wb_slice val
     for (int i = 0; err == 0 && i < WB_S3_KEY_COUNT; i++) {
         err = check_key(ring, (enum wb_s3_key)i, values[i]);
         if (err == 0 && i != WB_S3_TOKEN && values[i].len == 0)
-            err = wb_fail(WB_E_DENIED, "%s: %s is missing", ring->for_whom, ring->places[i]);
+            err = wb_fail(WB_E_DENIED, "%s: %s is missing; two keys are needed", ring->for_whom, ring->places[i]);
     }
     if (err < 0)
         return err;

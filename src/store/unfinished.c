@@ -254,6 +254,8 @@ int wb_unfinished_lock(const char *dir, struct wb_file *lock_out)
         err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, lock_out);
     if (err == 0)
         err = wb_file_lock(lock_out, false);
+    if (err == 0 && wb_file_unlinked(lock_out)) /* by one that gave up just now */
+        err = WB_E_BUSY;
     if (err < 0)
         wb_file_close(lock_out);
     wb_free(path);

@@ -2,8 +2,8 @@
  * rowmerge.c - runs of rows in a temporary file, and a heap that merges them (rowmerge.h).
  *
  * The file consists of chunks: whole rows of one run, about CHUNK_BYTES of them. A merge has one chunk of each run in
- * memory. If there are more than RUNS_MAX runs, the oldest of them become one first, so that memory stays bounded however
- * many differences a vault has. A row in a chunk is three varints and the bytes:
+ * memory. If there are more than RUNS_MAX runs, the newest of them become one first, so that memory stays bounded
+ * however many differences a vault has. A row in a chunk is three varints and the bytes:
  *
  *   table | length of the key | length of the value + 1, or 0 if the row is gone | key | value
  */
@@ -18,14 +18,14 @@
 #include <stdlib.h>
 
 enum { CHUNK_BYTES = 32 << 10, RUNS_MAX = 1024, HEAD_MAX = 3 * WB_VARINT_MAX };
-_Static_assert((uint64_t)CHUNK_BYTES * RUNS_MAX <= 32 << 20, "what a merge keeps in memory");
+_Static_assert(RUNS_MAX <= (32 << 20) / CHUNK_BYTES, "what a merge keeps in memory");
 
 struct wb_rowmerge {
     pthread_mutex_t lock;
     struct wb_file file;
-    uint64_t bytes;                  /* of the file; protected by the lock, as the runs are */
+    uint64_t bytes; /* of the file; protected by the lock, as the runs are */
     uint64_t next_order;
-    WB_VEC(struct wb_rowrun) runs;   /* that have ended */
+    WB_VEC(struct wb_rowrun) runs; /* that have ended */
 };
 
 int wb_rowmerge_new(const char *dir, struct wb_rowmerge **merge_out)
@@ -57,7 +57,7 @@ void wb_rowmerge_free(struct wb_rowmerge *merge)
     wb_free(merge);
 }
 
-/* ---- writing a run ------------------------------------------------------------------------------------------- */
+/* ---- writing a run --------------------------------------------------------------------------------------- */
 
 void wb_rowrun_begin(struct wb_rowrun *run, struct wb_rowmerge *merge, size_t part, uint64_t age)
 {
@@ -105,7 +105,8 @@ int wb_rowrun_add(struct wb_rowrun *run, unsigned table, struct wb_slice key, st
         return wb_fail(WB_E_CORRUPT, "its rows are not in order");
     if (key.len + value.len + HEAD_MAX > UINT32_MAX / 2)
         return wb_fail(WB_E_CORRUPT, "a row of %zu bytes", key.len + value.len);
-    int err = run->waiting.len && run->waiting.len + key.len + value.len + HEAD_MAX > CHUNK_BYTES ? write_chunk(run) : 0;
+    int err =
+        run->waiting.len && run->waiting.len + key.len + value.len + HEAD_MAX > CHUNK_BYTES ? write_chunk(run) : 0;
     if (err == 0)
         err = wb_buf_reserve(&run->waiting, key.len + value.len + HEAD_MAX);
     if (err < 0)
@@ -141,7 +142,7 @@ int wb_rowrun_end(struct wb_rowrun *run)
     return err;
 }
 
-/* ---- merging ------------------------------------------------------------------------------------------------- */
+/* ---- merging --------------------------------------------------------------------------------------------- */
 
 /* A place in a run. */
 struct reader {

@@ -1,8 +1,8 @@
 /*
  * vaultcrew.c - a queue of pieces, and threads that read them (vaultcrew.h).
  *
- * A thread takes the next piece when there is room for it in MEMORY_BYTES, or when no other is under way. So small objects are
- * read by all threads at once, and of the largest ones one or two at a time.
+ * A thread takes the next piece when there is room for it in MEMORY_BYTES, or when no other is under way. So small
+ * objects are read by all threads at once, and of the largest ones one or two at a time.
  */
 #include "vault/vaultcrew.h"
 #include "base/check.h"
@@ -25,11 +25,11 @@ struct wb_vaultcrew {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* Protected by the lock. */
-    size_t next;                /* piece */
-    unsigned char *done;        /* one byte for each piece */
-    size_t all_done;            /* so many of the first pieces are done */
+    size_t next;         /* piece */
+    unsigned char *done; /* one byte for each piece */
+    size_t all_done;     /* so many of the first pieces are done */
     unsigned under_way;
-    size_t memory;              /* that those under way take */
+    size_t memory; /* that those under way take */
     uint64_t bytes;
     bool ending;
     struct wb_error_copy error; /* the first one */
@@ -46,21 +46,28 @@ static size_t memory_of(const struct wb_vault_piece *piece)
     return stored == (size_t)piece->len + WB_VAULT_OBJECT_HEAD ? stored : stored + piece->len;
 }
 
+int wb_vault_fetch_piece(struct wb_object_store *store, const struct wb_vault_piece *piece, struct wb_buf *bytes,
+                         struct wb_buf *mem, struct wb_slice *contents_out)
+{
+    char name[WB_OBJECT_NAME_MAX], full[WB_VAULT_MESSAGE_NAME_MAX];
+
+    *contents_out = piece->bytes;
+    if (!wb_vault_object_is_one(&piece->object))
+        return 0;
+    int err = wb_vault_fetch(store, WB_VAULT_BYTES, &piece->object, bytes, mem, contents_out);
+    if (err < 0 || contents_out->len == piece->len)
+        return err;
+    wb_vault_object_name(WB_VAULT_OBJECTS, &piece->object, name);
+    wb_vault_full_name(store, name, full);
+    return wb_fail(WB_E_CORRUPT, "%s has %zu bytes of a file, not the %u that the shipment says", full,
+                   contents_out->len, (unsigned)piece->len);
+}
+
 static int read_piece(struct wb_vaultcrew *crew, size_t number, struct wb_buf *bytes, struct wb_buf *mem)
 {
-    const struct wb_vault_piece *piece = crew->pieces[number];
-    struct wb_slice contents = piece->bytes;
-    int err = 0;
+    struct wb_slice contents;
+    int err = wb_vault_fetch_piece(crew->store, crew->pieces[number], bytes, mem, &contents);
 
-    if (wb_vault_object_is_one(&piece->object))
-        err = wb_vault_fetch(crew->store, WB_VAULT_BYTES, &piece->object, bytes, mem, &contents);
-    if (err == 0 && contents.len != piece->len) {
-        char name[WB_OBJECT_NAME_MAX], full[WB_VAULT_MESSAGE_NAME_MAX];
-        wb_vault_object_name(WB_VAULT_OBJECTS, &piece->object, name);
-        wb_vault_full_name(crew->store, name, full);
-        err = wb_fail(WB_E_CORRUPT, "%s has %zu bytes of a file, not the %u that the shipment says", full, contents.len,
-                      (unsigned)piece->len);
-    }
     if (err < 0)
         return crew->sink.failed && err != WB_E_STOPPED ? crew->sink.failed(crew->sink.context, number, err) : err;
     return crew->sink.take(crew->sink.context, number, contents);

@@ -1,13 +1,17 @@
 /*
  * vaultcrew.h - private to vault: threads that read many objects of a vault at once, in bounded memory.
  *
- * The pieces are begun in the order in which they are given, and end in any order. Each object is checked before its contents are
- * handed on (vaultfetch.h).
+ * The pieces are begun in the order in which they are given, and end in any order. Each object is checked before its
+ * contents are handed on (vaultfetch.h).
  */
 #ifndef WB_VAULT_VAULTCREW_H
 #define WB_VAULT_VAULTCREW_H
 
 #include "vault/vaultfetch.h"
+
+/* Reads a piece, from its object or from the shipment. The contents are in the manifest, in *bytes or in *mem. */
+int wb_vault_fetch_piece(struct wb_object_store *store, const struct wb_vault_piece *piece, struct wb_buf *bytes,
+                         struct wb_buf *mem, struct wb_slice *contents_out);
 
 struct wb_vaultcrew;
 

@@ -1,17 +1,30 @@
-/* vaultfetch.c - gets objects of a vault and checks them (vaultfetch.h). It never writes. */
+/*
+ * vaultfetch.c - gets objects of a vault and checks them (vaultfetch.h). It never writes.
+ *
+ * What arrives damaged is asked for again, because the way here may have damaged it. So is what is said to be missing,
+ * after a moment: some stores do not show an object at once.
+ */
 #include "vault/vaultfetch.h"
 #include "base/error.h"
+#include "os/stop.h"
 
 #include <stdio.h>
+#include <time.h>
 
 enum {
-    ATTEMPTS = 3,       /* for an object that arrives damaged */
+    ATTEMPTS = 3,
+    MOMENT_MS = 250,
     CHAIN_MAX = 100000, /* shipments that a manifest may consist of */
 };
 
 void wb_vault_full_name(const struct wb_object_store *store, const char *name, char full_out[WB_VAULT_MESSAGE_NAME_MAX])
 {
     snprintf(full_out, WB_VAULT_MESSAGE_NAME_MAX, "%s/%s", wb_object_url(store), name);
+}
+
+static void wait_a_moment(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = MOMENT_MS * 1000000L}, NULL);
 }
 
 int wb_vault_fetch(struct wb_object_store *store, enum wb_vault_kind kind, const struct wb_vault_object *object,
@@ -24,8 +37,12 @@ int wb_vault_fetch(struct wb_object_store *store, enum wb_vault_kind kind, const
     wb_vault_object_name(kind == WB_VAULT_SHIPMENT ? WB_VAULT_SHIPMENTS : WB_VAULT_OBJECTS, object, name);
     wb_vault_full_name(store, name, full);
     for (int i = 0; i < ATTEMPTS; i++) {
-        wb_buf_clear(bytes);
+        wb_buf_release(bytes);
         err = wb_object_get(store, name, WB_OBJECT_MAX, bytes);
+        if (err == WB_E_NOTFOUND && i + 1 < ATTEMPTS && !wb_stop_requested()) {
+            wait_a_moment();
+            continue;
+        }
         if (err == WB_E_NOTFOUND)
             return wb_fail(WB_E_NOTFOUND, "%s is missing", full);
         if (err == WB_E_LIMIT)
@@ -50,7 +67,7 @@ int wb_vault_fetch_head(struct wb_object_store *store, struct wb_vault_head *hea
 
     wb_vault_full_name(store, WB_VAULT_HEAD_NAME, full);
     for (int i = 0; i < ATTEMPTS; i++) {
-        wb_buf_clear(&bytes);
+        wb_buf_release(&bytes);
         err = wb_object_get(store, WB_VAULT_HEAD_NAME, WB_VAULT_HEAD_MAX, &bytes);
         if (err == WB_E_NOTFOUND)
             err = wb_fail(WB_E_NOTFOUND, "%s: there is no vault", wb_object_url(store));

@@ -1,8 +1,9 @@
 /*
- * vaultlook.c - what is in a vault: its states, and whether all of its objects are as they were put there. Changes nothing.
+ * vaultlook.c - what is in a vault: its states, and whether all of its objects are as they were put there. Changes
+ * nothing.
  *
- * A backup may go on meanwhile and delete what has expired. So what is missing or damaged is a problem only if the vault
- * still needs it afterwards; and what nothing needs is mentioned only if it is still there.
+ * A backup may go on meanwhile and delete what has expired. So what is missing or damaged is a problem only if the
+ * vault still needs it afterwards; and what nothing needs is mentioned only if it is still there.
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -38,7 +39,7 @@ int wb_vault_list(const char *url, int (*each)(void *context, const struct wb_va
     return err;
 }
 
-/* ---- verify ------------------------------------------------------------------------------------------------------- */
+/* ---- verify ---------------------------------------------------------------------------------------------- */
 
 /* A piece that could not be read. */
 struct trouble {
@@ -61,8 +62,8 @@ struct verification {
     struct wb_vault_manifest manifest;
     WB_VEC(const struct wb_vault_piece *) pieces; /* those that are objects */
     pthread_mutex_t lock;
-    WB_VEC(struct trouble) troubles;              /* protected by the lock */
-    struct needed_list needed;                    /* by the manifest of now; sorted */
+    WB_VEC(struct trouble) troubles; /* protected by the lock */
+    struct needed_list needed;       /* by the manifest of now; sorted */
     uint64_t objects, bytes;
 };
 
@@ -81,8 +82,7 @@ static bool is_needed(const struct verification *v, bool shipment, const struct 
 {
     struct needed wanted = {shipment, object->run, object->count};
 
-    return v->needed.count &&
-           bsearch(&wanted, v->needed.items, v->needed.count, sizeof wanted, compare_needed) != NULL;
+    return v->needed.count && bsearch(&wanted, v->needed.items, v->needed.count, sizeof wanted, compare_needed) != NULL;
 }
 
 /* Reads again what the vault needs by now. */
@@ -96,7 +96,8 @@ static int find_needed(struct verification *v)
     if (err == 0)
         err = wb_vault_fetch_manifest(v->store, &head, &manifest);
     for (size_t i = 0; i < manifest.chain.count && err == 0; i++)
-        err = wb_vec_push(&v->needed, (struct needed){true, manifest.chain.items[i].run, manifest.chain.items[i].count});
+        err =
+            wb_vec_push(&v->needed, (struct needed){true, manifest.chain.items[i].run, manifest.chain.items[i].count});
     for (size_t i = 0; i < manifest.pieces.count && err == 0; i++) {
         const struct wb_vault_object *object = &manifest.pieces.items[i].object;
         if (wb_vault_object_is_one(object))
@@ -108,7 +109,7 @@ static int find_needed(struct verification *v)
     return err;
 }
 
-/* ---- reading everything --------------------------------------------------------------------------------------------- */
+/* ---- reading everything ---------------------------------------------------------------------------------- */
 
 static int note_trouble(void *context, size_t piece, int err)
 {
@@ -191,7 +192,7 @@ static void tell_troubles(struct verification *v)
     }
 }
 
-/* ---- what nothing needs --------------------------------------------------------------------------------------------- */
+/* ---- what nothing needs ---------------------------------------------------------------------------------- */
 
 struct leftover {
     char *name; /* owned */
@@ -245,7 +246,7 @@ static int tell_leftovers(struct verification *v)
     return err;
 }
 
-/* ---- the door --------------------------------------------------------------------------------------------------------- */
+/* ---- the door -------------------------------------------------------------------------------------------- */
 
 /* What is read before anything else. *go_on_out: the manifest is there. */
 static int read_manifest(struct verification *v, bool *go_on_out)
@@ -293,8 +294,9 @@ static int check_points(struct verification *v)
     return 0;
 }
 
-int wb_vault_verify(const char *url, void (*found)(void *context, bool problem, const char *object, const char *message),
-                    void *context, uint64_t *objects_out, uint64_t *bytes_out)
+int wb_vault_verify(const char *url,
+                    void (*found)(void *context, bool problem, const char *object, const char *message), void *context,
+                    uint64_t *objects_out, uint64_t *bytes_out)
 {
     struct wb_object_options options = {.stoppable = true};
     struct verification v = {.found = found, .context = context};

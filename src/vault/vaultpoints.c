@@ -29,8 +29,8 @@ int wb_vault_choose_point(const struct wb_object_store *store, const struct wb_v
         return wb_fail(WB_E_NOTFOUND, "%s has no state that can be restored", wb_object_url(store));
     wb_date_format(at_ms, at);
     wb_date_format(manifest->points.items[0].time_ms, oldest);
-    return wb_fail(WB_E_NOTFOUND, "%s has no state that is as old as %s; the oldest one is of %s",
-                   wb_object_url(store), at, oldest);
+    return wb_fail(WB_E_NOTFOUND, "%s has no state that is as old as %s; the oldest one is of %s", wb_object_url(store),
+                   at, oldest);
 }
 
 bool wb_vault_has_point(const struct wb_vault_manifest *manifest, const struct wb_vault_point *point)

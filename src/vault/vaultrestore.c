@@ -7,8 +7,8 @@
  * first, then those of files. As soon as all rows are there, this thread merges them and makes the catalogs, while the
  * others go on with the files. A file is synced when its last piece is in it.
  *
- * Meanwhile the vault may get new states, and old ones may expire. If an object is missing, head is read again; if it does not
- * have the state any more, everything starts again with one that it has.
+ * Meanwhile the vault may get new states, and old ones may expire. If an object is missing, head is read again; if it
+ * does not have the state any more, everything starts again with one that it has.
  */
 #include "base/check.h"
 #include "base/date.h"
@@ -55,7 +55,7 @@ struct restore {
     struct wb_vault_manifest manifest;
     struct wb_vault_point point;
     struct wb_vault_contents contents;
-    struct target *targets;                       /* those that are files, in the order of contents.files */
+    struct target *targets; /* those that are files, in the order of contents.files */
     size_t target_count;
     WB_VEC(const struct wb_vault_piece *) pieces; /* rows first */
     WB_VEC(struct destination) destinations;      /* of each piece */
@@ -63,10 +63,10 @@ struct restore {
     struct wb_rowmerge *merge;
     struct wb_vaultcrew *crew;
     uint64_t rows;
-    size_t part;                                  /* whose rows are being loaded */
+    size_t part; /* whose rows are being loaded */
 };
 
-/* ---- which pieces go where ------------------------------------------------------------------------------------ */
+/* ---- which pieces go where ------------------------------------------------------------------------------- */
 
 static bool is_written(const struct wb_vault_state_file *file)
 {
@@ -125,7 +125,8 @@ static int plan_file(struct restore *restore, const struct wb_vault_state_file *
     target->left = file->count;
     restore->target_count++;
     for (size_t k = 0; k < file->count && err == 0; k++)
-        err = add_piece(restore, restore->contents.pieces.items[file->first + k], (struct destination){.target = target});
+        err =
+            add_piece(restore, restore->contents.pieces.items[file->first + k], (struct destination){.target = target});
     return err;
 }
 
@@ -164,7 +165,7 @@ static int each_folder(struct restore *restore, int (*make)(const char *path))
     return err;
 }
 
-/* ---- what threads do with contents ------------------------------------------------------------------------------ */
+/* ---- what threads do with contents ----------------------------------------------------------------------- */
 
 static int take_rows(struct restore *restore, size_t number, struct wb_slice contents)
 {
@@ -230,7 +231,21 @@ static int take_piece(void *context, size_t number, struct wb_slice contents)
     return last ? finish_target(target) : 0;
 }
 
-/* ---- rows and small files ---------------------------------------------------------------------------------------- */
+/* ---- rows and small files -------------------------------------------------------------------------------- */
+
+/* What the store says about rows and small files names no object: they came with this shipment. */
+static int name_shipment(const struct restore *restore, int err)
+{
+    char name[WB_OBJECT_NAME_MAX], full[WB_VAULT_MESSAGE_NAME_MAX];
+    struct wb_error_copy why;
+
+    if (err != WB_E_CORRUPT)
+        return err;
+    wb_error_save(err, &why);
+    wb_vault_object_name(WB_VAULT_SHIPMENTS, &restore->point.shipment, name);
+    wb_vault_full_name(restore->store, name, full);
+    return wb_fail(err, "%.400s does not describe a repository: %.500s", full, why.message);
+}
 
 static int load_row(void *context, unsigned table, struct wb_slice key, struct wb_slice value)
 {
@@ -243,7 +258,7 @@ static int load_row(void *context, unsigned table, struct wb_slice key, struct w
             restore->progress.show(restore->progress.context, wb_vaultcrew_bytes(restore->crew),
                                    restore->progress.total);
     }
-    return wb_store_loader_row(restore->loader, restore->part, table, key, value);
+    return name_shipment(restore, wb_store_loader_row(restore->loader, restore->part, table, key, value));
 }
 
 static int load_rows(struct restore *restore)
@@ -268,15 +283,14 @@ static int load_small(struct restore *restore)
             continue;
         wb_buf_clear(&whole);
         for (size_t k = 0; k < file->count && err == 0; k++) {
-            const struct wb_vault_piece *piece = contents->pieces.items[file->first + k];
-            struct wb_slice got = piece->bytes;
-            if (wb_vault_object_is_one(&piece->object))
-                err = wb_vault_fetch(restore->store, WB_VAULT_BYTES, &piece->object, &bytes, &mem, &got);
+            struct wb_slice got;
+            err = wb_vault_fetch_piece(restore->store, contents->pieces.items[file->first + k], &bytes, &mem, &got);
             if (err == 0)
                 err = wb_buf_append_slice(&whole, got);
         }
         if (err == 0)
-            err = wb_store_loader_small(restore->loader, file->file->path, wb_buf_slice(&whole));
+            err = name_shipment(restore,
+                                wb_store_loader_small(restore->loader, file->file->path, wb_buf_slice(&whole)));
     }
     wb_buf_release(&whole);
     wb_buf_release(&bytes);
@@ -298,7 +312,7 @@ static int write_empty_files(struct restore *restore)
     return err;
 }
 
-/* ---- one start ------------------------------------------------------------------------------------------------------ */
+/* ---- one start ------------------------------------------------------------------------------------------- */
 
 static void release_start(struct restore *restore)
 {
@@ -348,7 +362,8 @@ static int fill(struct restore *restore)
     return err < 0 ? err : each_folder(restore, wb_path_sync_dir);
 }
 
-/* Whether the vault by now has lost the state that this start wants; or, if it has not even found one, has another head. */
+/* Whether the vault by now has lost the state that this start wants; or, if it has not even found one, has another
+ * head. */
 static bool is_outdated(struct restore *restore, const struct wb_vault_head *before)
 {
     struct wb_error_copy error;
@@ -357,8 +372,7 @@ static bool is_outdated(struct restore *restore, const struct wb_vault_head *bef
     bool outdated = false;
 
     wb_error_save(WB_E_NOTFOUND, &error);
-    if (wb_vault_fetch_head(restore->store, &head) == 0 &&
-        !wb_vault_object_equal(&head.shipment, &before->shipment)) {
+    if (wb_vault_fetch_head(restore->store, &head) == 0 && !wb_vault_object_equal(&head.shipment, &before->shipment)) {
         outdated = true;
         if (restore->point.number && wb_vault_fetch_manifest(restore->store, &head, &manifest) == 0)
             outdated = !wb_vault_has_point(&manifest, &restore->point);
@@ -408,7 +422,7 @@ static int start_and_finish(struct restore *restore, bool *again_out)
         return err;
     err = start(restore, again_out);
     if (err == 0)
-        err = wb_store_loader_finish(restore->loader);
+        err = name_shipment(restore, wb_store_loader_finish(restore->loader));
     if (err == WB_E_STOPPED)
         wb_fail(err, "stopped by a signal; nothing was restored to %s", restore->dir);
     wb_error_save(err, &error);

@@ -2,6 +2,8 @@
  * store_state.c - takes a state of a repository and lets it go (store_state.h), and says what is in it beside files and
  * rows. It changes nothing.
  *
+ * Files that change in place are copied aside (store_state_buckets.c).
+ *
  * A batch design has two catalogs. While both are taken, no transfer can begin, so that what waits is in one of them
  * only. Whatever else changes both changes the update nodes first. So the read nodes are taken first: then the two
  * states are at most as far apart as after a crash between these two changes.
@@ -15,15 +17,16 @@
 
 #include <stdio.h>
 
-/* ---- one part ------------------------------------------------------------------------------------------------ */
+enum { ATTEMPTS = 8 }; /* to find bucket files as a commit has left them */
 
-/* Takes its newest state. */
-static int hold_part(struct wb_state_part *part)
+/* ---- one part --------------------------------------------------------------------------------------------------- */
+
+int wb_state_part_hold(struct wb_state_part *part)
 {
-    WB_CHECK(part->dir != NULL);
-    part->kind = wb_pagefile_kind(part->superblock.design.read.organisation);
-    wb_nodes_init(&part->nodes, part->dir, &part->superblock);
-    int err = wb_catalog_open(part->dir, WB_TREE_READ, &part->catalog);
+    int err = part->catalog ? 0 : wb_catalog_open(part->dir, WB_TREE_READ, &part->catalog);
+
+    WB_CHECK(part->txn.kind == WB_CATALOG_TXN_CLOSED);
+    WB_CHECK(part->rows.count == 0);
     if (err == 0)
         err = wb_catalog_txn_read(part->catalog, &part->txn);
     if (err == 0)
@@ -33,42 +36,53 @@ static int hold_part(struct wb_state_part *part)
     return err < 0 ? err : wb_catalog_rows_read(&part->txn, &part->rows);
 }
 
-static void let_go_part(struct wb_state_part *part)
+void wb_state_part_let_go(struct wb_state_part *part)
 {
     wb_catalog_rows_release(&part->rows);
+    part->rows = (struct wb_catalog_rows){0};
     if (part->txn.catalog)
         wb_catalog_txn_abort(&part->txn);
+}
+
+static void release_part(struct wb_state_part *part)
+{
+    wb_state_part_let_go(part);
+    wb_state_asides_release(part);
     wb_catalog_close(part->catalog);
     if (part->nodes.dir)
         wb_nodes_release(&part->nodes);
     wb_free(part->dir);
 }
 
-static int hold_read_part(struct wb_store_state *state, const char *dir)
+/* Which parts there are, and what they are. */
+static int find_parts(struct wb_store_state *state, const char *dir)
 {
-    struct wb_state_part *part = &state->parts[0];
+    const struct wb_design *design = &state->superblock.design;
+    int err = 0;
 
-    *part = (struct wb_state_part){.prefix = "", .dir = wb_strdup(dir), .superblock = state->superblock};
-    part->superblock.design = (struct wb_design){.read = state->superblock.design.read};
-    state->part_count = 1;
-    return part->dir ? hold_part(part) : WB_E_NOMEM;
+    state->part_count = design->batch ? 2 : 1;
+    state->parts[0] = (struct wb_state_part){.prefix = "", .dir = wb_strdup(dir), .superblock = state->superblock};
+    state->parts[0].superblock.design = (struct wb_design){.read = design->read};
+    if (design->batch)
+        state->parts[1] = (struct wb_state_part){.prefix = WB_BATCHED_UPDATE_DIR "/",
+                                                 .dir = wb_path_join(dir, WB_BATCHED_UPDATE_DIR)};
+    for (size_t i = 0; i < state->part_count && err == 0; i++) {
+        struct wb_state_part *part = &state->parts[i];
+        err = part->dir ? 0 : WB_E_NOMEM;
+        if (err == 0 && i > 0)
+            err = wb_superblock_read(part->dir, &part->superblock);
+        if (err < 0)
+            break;
+        part->kind = wb_pagefile_kind(part->superblock.design.read.organisation);
+        wb_nodes_init(&part->nodes, part->dir, &part->superblock);
+    }
+    return err;
 }
 
-static int hold_update_part(struct wb_store_state *state, const char *dir)
-{
-    struct wb_state_part *part = &state->parts[1];
+/* ---- the whole -------------------------------------------------------------------------------------------------- */
 
-    *part =
-        (struct wb_state_part){.prefix = WB_BATCHED_UPDATE_DIR "/", .dir = wb_path_join(dir, WB_BATCHED_UPDATE_DIR)};
-    state->part_count = 2;
-    int err = part->dir ? wb_superblock_read(part->dir, &part->superblock) : WB_E_NOMEM;
-    return err < 0 ? err : hold_part(part);
-}
-
-/* ---- the whole ----------------------------------------------------------------------------------------------- */
-
-/* Both parts of a batch design, while no transfer can begin. */
-static int hold_parts(struct wb_store_state *state, const char *dir)
+/* All parts; of a batch design while no transfer can begin. */
+static int hold_parts(struct wb_store_state *state, const char *dir, bool *settled_out)
 {
     struct wb_batched_gate gate = WB_BATCHED_GATE_INIT;
     bool batch = state->superblock.design.batch;
@@ -76,39 +90,76 @@ static int hold_parts(struct wb_store_state *state, const char *dir)
 
     if (err < 0)
         return err;
-    err = hold_read_part(state, dir);
-    if (err == 0 && batch)
-        err = hold_update_part(state, dir);
+    *settled_out = true;
+    for (size_t i = 0; i < state->part_count && err == 0 && *settled_out; i++)
+        err = state->parts[i].kind->in_place ? wb_state_buckets_hold(state, &state->parts[i], settled_out)
+                                             : wb_state_part_hold(&state->parts[i]);
     if (batch)
         wb_batched_gate_leave(&gate);
     return err;
 }
 
-int wb_store_state_hold(const char *dir, const struct wb_buf *since, struct wb_store_state **state_out)
+static int try_to_hold(const char *dir, const struct wb_buf *since, struct wb_store_state **state_out,
+                       bool *settled_out)
 {
     struct wb_store_state *state = wb_alloc_zero(1, sizeof *state);
-    int err = state ? wb_superblock_read(dir, &state->superblock) : WB_E_NOMEM;
+
+    *state_out = state;
+    *settled_out = false;
+    if (!state)
+        return WB_E_NOMEM;
+    state->magic = WB_STATE_MAGIC;
+    state->room.file = WB_FILE_INIT;
+    pthread_mutex_init(&state->mutex, NULL);
+    int err = wb_superblock_read(dir, &state->superblock);
+    if (err == 0)
+        err = find_parts(state, dir);
+    state->since = err == 0 && since && wb_state_stamps_valid(since, state->superblock.id) ? since : NULL;
+    for (size_t i = 0; i < state->part_count && err == 0; i++)
+        if (state->parts[i].kind->in_place)
+            err = wb_state_buckets_prepare(state, &state->parts[i]);
+    if (err == 0)
+        err = hold_parts(state, dir, settled_out);
+    state->since = NULL;
+    for (size_t i = 0; i < state->part_count && err == 0 && *settled_out; i++)
+        err = wb_state_files_add(state, &state->parts[i]);
+    if (err == 0 && *settled_out)
+        wb_state_files_sort(state);
+    return err;
+}
+
+/* A writer was killed, or has failed, while it changed buckets: the next one that opens the repository repairs them. */
+static int repair(const char *dir)
+{
+    struct wb_store *store;
+    int err = wb_store_open(dir, WB_STORE_WRITE, &store);
+
+    if (err == 0)
+        wb_store_close(store);
+    return err;
+}
+
+int wb_store_state_hold(const char *dir, const struct wb_buf *since, struct wb_store_state **state_out)
+{
+    struct wb_error_copy why;
+    bool settled = false;
+    int err = 0;
 
     *state_out = NULL;
-    if (err < 0) {
-        wb_free(state);
-        return err;
-    }
-    (void)since;
-    state->magic = WB_STATE_MAGIC;
-    pthread_mutex_init(&state->mutex, NULL);
-    err = hold_parts(state, dir);
-    for (size_t i = 0; i < state->part_count && err == 0; i++)
-        err = wb_state_files_add(state, &state->parts[i]);
-    if (err < 0) {
-        struct wb_error_copy why;
+    for (unsigned i = 0; i < ATTEMPTS && err == 0 && !settled; i++) {
+        if (i > 0)
+            err = repair(dir);
+        if (err == 0)
+            err = try_to_hold(dir, since, state_out, &settled);
+        if (err == 0 && settled)
+            return 0;
         wb_error_save(err, &why);
-        wb_store_state_let_go(state);
-        return wb_error_restore(&why);
+        wb_store_state_let_go(*state_out);
+        *state_out = NULL;
     }
-    wb_state_files_sort(state);
-    *state_out = state;
-    return 0;
+    if (err < 0)
+        return wb_error_restore(&why);
+    return wb_fail(WB_E_CORRUPT, "%s: a bucket file is not as a commit has left it; 'webbase verify' says more", dir);
 }
 
 void wb_store_state_let_go(struct wb_store_state *state)
@@ -118,7 +169,8 @@ void wb_store_state_let_go(struct wb_store_state *state)
     WB_CHECK(state->magic == WB_STATE_MAGIC);
     wb_state_files_release(state);
     for (size_t i = 0; i < state->part_count; i++)
-        let_go_part(&state->parts[i]);
+        release_part(&state->parts[i]);
+    wb_file_close(&state->room.file);
     pthread_mutex_destroy(&state->mutex);
     state->magic = 0;
     wb_free(state);

@@ -35,22 +35,48 @@ static void node_dir(const struct wb_state_part *part, uint32_t number, char dir
 
 /* ---- the list ------------------------------------------------------------------------------------------------ */
 
-static int add_file(struct wb_store_state *state, struct wb_state_part *part, const struct wb_catalog_segment *row)
+/* Adds a file under the name that it has on its node; it is not changed by the caller any more. */
+static int add_named(struct wb_store_state *state, struct wb_state_file file, uint32_t node)
 {
-    struct wb_state_file file = {.part = part, .row = row, .bytes = row->bytes};
     char dir[WB_STATE_NODE_MAX], name[WB_STATE_NAME_MAX];
 
-    int err = wb_nodes_find(&part->nodes, row->node, &file.node);
-    if (err < 0)
-        return err;
-    part->kind->name(row->number, row->revision, file.node_name);
-    node_dir(part, row->node, dir);
-    snprintf(name, sizeof name, "%s%s%s%s", part->prefix, dir, dir[0] ? "/" : "", file.node_name);
+    node_dir(file.part, node, dir);
+    snprintf(name, sizeof name, "%s%s%s%s", file.part->prefix, dir, dir[0] ? "/" : "", file.node_name);
     file.name = wb_strdup(name);
-    err = file.name ? wb_vec_push(&state->files, file) : WB_E_NOMEM;
+    int err = file.name ? wb_vec_push(&state->files, file) : WB_E_NOMEM;
     if (err < 0)
         wb_free(file.name);
     return err;
+}
+
+/* A bucket file, and its double-write file, which is empty in a copy. */
+static int add_buckets(struct wb_store_state *state, const struct wb_state_part *part,
+                       const struct wb_catalog_segment *row)
+{
+    const struct wb_bucket_aside *aside = wb_state_aside(part, row);
+    struct wb_state_file file = {.part = part, .aside = aside};
+
+    WB_CHECK(aside != NULL);
+    uint64_t extents_at = wb_bucket_extents_at(&aside->file);
+    file.bytes = row->bytes > extents_at ? row->bytes : extents_at;
+    part->kind->name(row->number, row->revision, file.node_name);
+    int err = add_named(state, file, row->node);
+    if (err < 0)
+        return err;
+    file = (struct wb_state_file){.part = part, .memory = aside->doubles, .bytes = sizeof aside->doubles};
+    wb_bucket_doubles_name(row->number, row->revision, file.node_name);
+    return add_named(state, file, row->node);
+}
+
+static int add_file(struct wb_store_state *state, struct wb_state_part *part, const struct wb_catalog_segment *row)
+{
+    struct wb_state_file file = {.part = part, .bytes = row->bytes};
+    int err = wb_nodes_find(&part->nodes, row->node, &file.node);
+
+    if (err < 0)
+        return err;
+    part->kind->name(row->number, row->revision, file.node_name);
+    return add_named(state, file, row->node);
 }
 
 int wb_state_files_add(struct wb_store_state *state, struct wb_state_part *part)
@@ -59,7 +85,8 @@ int wb_state_files_add(struct wb_store_state *state, struct wb_state_part *part)
 
     WB_CHECK(part->txn.kind == WB_CATALOG_TXN_HELD);
     for (size_t i = 0; i < part->rows.count && err == 0; i++)
-        err = add_file(state, part, &part->rows.items[i]);
+        err = part->kind->in_place ? add_buckets(state, part, &part->rows.items[i])
+                                   : add_file(state, part, &part->rows.items[i]);
     return err;
 }
 
@@ -92,7 +119,7 @@ int wb_store_state_each_file(struct wb_store_state *state, wb_store_each_file ea
     WB_CHECK(state->magic == WB_STATE_MAGIC);
     for (size_t i = 0; i < state->files.count && err == 0; i++) {
         const struct wb_state_file *file = &state->files.items[i];
-        struct wb_store_state_file passed = {file->name, file->bytes, file->part->kind->in_place};
+        struct wb_store_state_file passed = {file->name, file->bytes, file->aside != NULL};
         err = each(context, &passed);
     }
     return err;
@@ -115,6 +142,8 @@ int wb_store_state_each_changed(struct wb_store_state *state, const char *name, 
     struct wb_state_file *file;
     int err = find_file(state, name, &file);
 
+    if (err == 0 && file->aside)
+        return wb_bucket_aside_each(file->aside, file->bytes, WB_STATE_RANGE_MAX, each, context);
     for (uint64_t at = 0; err == 0 && at < file->bytes; at += WB_STATE_RANGE_MAX)
         err = each(context, at, file->bytes - at < WB_STATE_RANGE_MAX ? file->bytes - at : WB_STATE_RANGE_MAX);
     return err;
@@ -159,8 +188,13 @@ int wb_store_state_read(struct wb_store_state *state, const char *name, uint64_t
 
     if (err == 0 && (len > file->bytes || offset > file->bytes - len))
         err = wb_fail(WB_E_INVALID, "%s has only %llu bytes in this state", name, (unsigned long long)file->bytes);
-    if (err == 0)
-        err = open_file(state, file);
+    if (err == 0 && file->memory)
+        memcpy(bytes_out, file->memory + offset, len);
+    if (err == 0 && file->aside)
+        err = wb_bucket_aside_read(file->aside, &state->room, offset, len, bytes_out);
+    if (err < 0 || file->memory || file->aside)
+        return err;
+    err = open_file(state, file);
     if (err < 0)
         return err;
     err = wb_node_file_read_exact(&file->file, offset, bytes_out, len);
@@ -168,11 +202,4 @@ int wb_store_state_read(struct wb_store_state *state, const char *name, uint64_t
     file->readers--;
     pthread_mutex_unlock(&state->mutex);
     return err;
-}
-
-int wb_store_state_stamps(struct wb_store_state *state, struct wb_buf *stamps_out)
-{
-    WB_CHECK(state->magic == WB_STATE_MAGIC);
-    wb_buf_clear(stamps_out);
-    return 0;
 }

@@ -1,4 +1,4 @@
-/* test_rowmerge.c - random runs of rows, and what a map of all rows says of them; damage, failures, many runs, large rows. */
+/* test_rowmerge.c - random runs of rows, compared with a map of all rows; disorder, failures, many runs, large rows. */
 #include "vault/rowmerge.h"
 #include "../faultkinds.h"
 #include "../must.h"
@@ -203,8 +203,8 @@ static void test_end_of_walk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chains),   cmocka_unit_test(test_long_chain),  cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_order),    cmocka_unit_test(test_end_of_walk),
+        cmocka_unit_test(test_chains), cmocka_unit_test(test_long_chain),  cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_order),  cmocka_unit_test(test_end_of_walk),
     };
 
     return cmocka_run_group_tests(tests, make_root, remove_root);
