@@ -60,6 +60,9 @@ int wb_vault_ship(struct wb_vault_shipper *shipper, struct wb_vault_shipped *shi
 
 /* Whether the repository has changed since the last shipment, as far as that can be seen for next to nothing. */
 bool wb_vault_shipper_due(struct wb_vault_shipper *shipper);
+
+/* After a failure: another copy has become the owner, so that trying again is of no use. */
+bool wb_vault_shipper_lost(const struct wb_vault_shipper *shipper);
 void wb_vault_shipper_close(struct wb_vault_shipper *shipper);
 
 /* ---- restoring, looking ---------------------------------------------------------------------------------------- */

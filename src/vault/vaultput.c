@@ -1,4 +1,5 @@
-/* vaultput.c - puts objects, and deletes them, with several threads (vaultput.h). It does not know what they are for. */
+/* vaultput.c - puts objects, and deletes them, with several threads (vaultput.h). It does not know what they are for.
+ */
 #include "vault/vaultput.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -9,8 +10,8 @@
 #include <time.h>
 
 enum {
-    THREADS = 4,         /* each has a chunk in memory, and what it was compressed to */
-    ROWS_WAITING = 4,    /* tasks with rows that are not done */
+    THREADS = 4,      /* each has a chunk in memory, and what it was compressed to */
+    ROWS_WAITING = 4, /* tasks with rows that are not done */
     DELETE_THREADS = 8,
     LOOK_MS = 100,
 };
@@ -24,13 +25,13 @@ struct part_entry {
 struct wb_vault_putter {
     struct wb_vault_putter_options options;
     struct wb_pool *pool;
-    struct wb_vault_parts parts;      /* of earlier processes */
+    struct wb_vault_parts parts; /* of earlier processes */
     WB_MAP(struct part_entry) by_hash;
-    pthread_mutex_t mutex;            /* for what follows */
+    pthread_mutex_t mutex; /* for what follows */
     pthread_cond_t done;
-    size_t added, ended, rows;        /* tasks; rows: added, but not ended */
+    size_t added, ended, rows; /* tasks; rows: added, but not ended */
     uint64_t bytes;
-    struct wb_error_copy error;       /* the first one; code 0: none */
+    struct wb_error_copy error; /* the first one; code 0: none */
     struct wb_file log;
     uint64_t log_end;
 };
@@ -41,7 +42,7 @@ struct job {
     struct wb_vault_task *task;
 };
 
-/* ---- one task */
+/* ---- one task ------------------------------------------------------------------------------------------------ */
 
 /* The bytes of a file behind the room for the head; of rows, they are in the task. */
 static int read_bytes(struct wb_vault_putter *putter, const struct wb_vault_task *task, struct wb_buf *bytes)
@@ -62,7 +63,8 @@ static int read_bytes(struct wb_vault_putter *putter, const struct wb_vault_task
 }
 
 /* Makes the object. Pages are compressed already. */
-static int make_object(struct wb_vault_putter *putter, struct wb_vault_task *task, struct wb_buf *bytes, struct wb_buf *object)
+static int make_object(struct wb_vault_putter *putter, struct wb_vault_task *task, struct wb_buf *bytes,
+                       struct wb_buf *object)
 {
     if (!task->source)
         return wb_vault_object_pack(WB_VAULT_BYTES, wb_buf_slice(&task->rows), true, object, &task->object);
@@ -163,7 +165,7 @@ static void run_job(void *context)
     wb_free(job);
 }
 
-/* ---- the door */
+/* ---- the door ------------------------------------------------------------------------------------------------ */
 
 int wb_vault_putter_new(const struct wb_vault_putter_options *options, struct wb_vault_putter **putter_out)
 {
@@ -265,7 +267,7 @@ void wb_vault_putter_free(struct wb_vault_putter *putter)
     wb_error_restore(&error);
 }
 
-/* ---- deleting */
+/* ---- deleting ------------------------------------------------------------------------------------------------ */
 
 struct deletion {
     struct wb_object_store *store;
@@ -278,7 +280,8 @@ static void delete_one(void *context)
     struct deletion *deletion = context;
     char name[WB_OBJECT_NAME_MAX];
 
-    wb_vault_object_name(deletion->garbage->shipment ? WB_VAULT_SHIPMENTS : WB_VAULT_OBJECTS, &deletion->garbage->object, name);
+    wb_vault_object_name(deletion->garbage->shipment ? WB_VAULT_SHIPMENTS : WB_VAULT_OBJECTS,
+                         &deletion->garbage->object, name);
     deletion->gone = wb_object_delete(deletion->store, name) == 0;
 }
 

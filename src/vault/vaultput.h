@@ -1,9 +1,9 @@
 /*
  * vaultput.h - private to vault: threads that put objects, in bounded memory.
  *
- * A thread reads the bytes of a task, makes an object of them, and puts it, unless that is what the vault has already, or what
- * a shipment that was never finished has put. Every object that was put is remembered (vaultmemory.h) before the task counts
- * as done.
+ * A thread reads the bytes of a task, makes an object of them, and puts it, unless that is what the vault has already,
+ * or what a shipment that was never finished has put. Every object that was put is remembered (vaultmemory.h) before
+ * the task counts as done.
  */
 #ifndef WB_VAULT_VAULTPUT_H
 #define WB_VAULT_VAULTPUT_H
