@@ -48,7 +48,7 @@ struct wb_store_loader {
     bool finished;
 };
 
-/* ---- opening --------------------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------------------------------- */
 
 /* The id in the mark tells which nodes elsewhere belong to the copy; here all nodes are inside. */
 static const uint8_t unknown[WB_SUPERBLOCK_ID_BYTES];
@@ -92,7 +92,7 @@ int wb_store_loader_open(const char *dir, struct wb_store_loader **loader_out)
     return 0;
 }
 
-/* ---- small files ----------------------------------------------------------------------------------------- */
+/* ---- small files --------------------------------------------------------------------------------------------- */
 
 /* The number in a name that is exactly "nodeN"; 0: it is none. */
 static uint32_t node_number(struct wb_slice name)
@@ -149,7 +149,8 @@ int wb_store_loader_small(struct wb_store_loader *loader, const char *name, stru
     return wb_fail(WB_E_CORRUPT, "a repository has no file %s", name);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------ */
+/* ---- rows
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static int refuse_row(unsigned table, const char *why)
 {
@@ -235,7 +236,8 @@ int wb_store_loader_row(struct wb_store_loader *loader, size_t part, unsigned ta
     return err;
 }
 
-/* ---- the end --------------------------------------------------------------------------------------------- */
+/* ---- the end
+ * ---------------------------------------------------------------------------------------------------------- */
 
 /* Everything must be there that the rows of a part speak of. */
 static int check_file(struct wb_nodes *nodes, const struct wb_pagefile_kind *kind, const struct wb_catalog_segment *row)
@@ -365,17 +367,18 @@ int wb_store_loader_finish(struct wb_store_loader *loader)
         err = finish_update(loader, &whole);
     if (err == 0)
         err = wb_path_sync_dir(loader->dir);
-    if (err == 0 && loader->made)
-        err = wb_path_sync_parent(loader->dir);
     if (err == 0)
         err = write_superblock(&loader->parts[0]);
-    loader->finished = err == 0;
     if (err == 0)
-        (void)wb_unfinished_end(loader->dir); /* a mark that stays means nothing: everything is there */
+        err = wb_unfinished_end(loader->dir);
+    if (err == 0 && loader->made)
+        err = wb_path_sync_parent(loader->dir);
+    loader->finished = err == 0;
     return err;
 }
 
-/* ---- closing --------------------------------------------------------------------------------------------- */
+/* ---- closing
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static void remove_file(const struct wb_store_loader *loader, const char *name)
 {
@@ -387,19 +390,6 @@ static void remove_file(const struct wb_store_loader *loader, const char *name)
 }
 
 /*
- * Takes everything back. What cannot be removed stays behind the mark, and the next copy removes it. Without a mark, the
- * directory was empty but for the lock.
- */
-static void take_back(struct wb_store_loader *loader)
-{
-    remove_file(loader, WB_SUPERBLOCK_NAME); /* if only what follows it has failed */
-    if (wb_superblock_is_unfinished(loader->dir) && wb_unfinished_clear(loader->dir) < 0)
-        return;
-    remove_file(loader, WB_SUPERBLOCK_UNFINISHED ".tmp");
-    remove_file(loader, WB_SUPERBLOCK_UNFINISHED);
-    remove_file(loader, WB_SUPERBLOCK_LOCK_NAME);
-    if (loader->made)
-        (void)wb_folder_remove(loader->dir);
  * Takes everything back. What cannot be removed stays behind the mark, and the next copy removes it. If only what
  * follows the superblock has failed, there is no mark any more, but a repository.
  */
@@ -435,21 +425,6 @@ static void leave(struct wb_store_loader *loader)
     wb_error_restore(&why);
 }
 
-static int refuse_all_but_lock(void *context, const struct wb_path_entry *entry)
-{
-    (void)context;
-    return strcmp(entry->name, WB_SUPERBLOCK_LOCK_NAME) == 0 ? 0 : WB_E_INVALID;
-}
-
-/* Of a copy that has not even begun, the lock may be there, and the directory. */
-static void take_back_lock(struct wb_store_loader *loader)
-{
-    if (loader->lock.fd >= 0 && wb_path_each(loader->dir, refuse_all_but_lock, NULL) == 0)
-        remove_file(loader, WB_SUPERBLOCK_LOCK_NAME);
-    if (loader->made)
-        (void)wb_folder_remove(loader->dir);
-}
-
 static void close_part(struct loader_part *part)
 {
     if (part->txn.catalog)
@@ -468,8 +443,6 @@ void wb_store_loader_close(struct wb_store_loader *loader)
         close_part(&loader->parts[i]);
     if (loader->begun && !loader->finished)
         take_back(loader);
-    else if (!loader->begun && loader->dir)
-        take_back_lock(loader);
     else if (!loader->begun && loader->made && loader->dir)
         leave(loader);
     wb_file_close(&loader->lock);
