@@ -35,6 +35,7 @@ struct wb_vault_shipper {
     /* What this process ships. */
     uint64_t run;
     uint32_t count;
+    struct wb_vault_garbages orphans; /* shipments that were put, but perhaps not named by any head */
     struct wb_vault_stamps stamps; /* of the manifest's newest point, if stamps_number is its number */
     struct wb_buf store_stamps;
     uint64_t stamps_number;

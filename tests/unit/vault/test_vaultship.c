@@ -360,7 +360,7 @@ static void test_follow(void **state)
     model.keep_ms = 0;
     for (unsigned i = 0; i < 80; i++) {
         struct wb_store *store = open_store(model.repo, WB_STORE_WRITE);
-        struct spec spec = {.site = i % 3, .number = i, .time_ms = 9000000 + i, .size = 300, .variant = 5};
+        struct spec spec = {.site = CONVERT_SITES + i % 3, .number = i, .time_ms = 9000000 + i, .size = 300, .variant = 5};
         must_ok(put_spec(store, &spec));
         commit_store(store);
         wb_store_close(store);
@@ -443,7 +443,9 @@ static void test_failures(void **state)
             }
         }
     must(struck > 5);
+    change(&model);
     ship(&model);
+    expect_no_leftovers(&model);
     check(&model);
     close_shipper(&model);
     use_usual_sizes();
