@@ -180,6 +180,8 @@ void wb_vault_shipper_close(struct wb_vault_shipper *shipper)
     shipper->options.follow = false;
     if (shipper->memory.lock.fd >= 0 && shipper->memory.since_ms)
         note(shipper);
+    if (shipper->anchor != shipper->last)
+        wb_store_state_let_go(shipper->anchor);
     wb_store_state_let_go(shipper->last);
     wb_vault_manifest_release(&shipper->manifest);
     wb_vec_release(&shipper->orphans);
@@ -221,9 +223,11 @@ static int begin_attempt(struct wb_vault_shipper *shipper, uint64_t number)
     struct wb_vault_memory *memory = &shipper->memory;
     int err = note_stale(memory, shipper->run);
 
+    if (err < 0)
+        return err;
     memory->attempt = number;
     memory->run = shipper->run;
-    return err < 0 ? err : wb_vault_memory_save(memory);
+    return wb_vault_memory_save(memory);
 }
 
 /* Whether the next shipment is a full one. */
@@ -254,7 +258,7 @@ static int put_tasks(struct attempt *attempt)
     for (size_t i = 0; err == 0 && i < files; i++)
         err = wb_vault_putter_add(attempt->putter, plan->tasks.items[i]);
     if (err == 0)
-        err = wb_vault_ship_rows(shipper, plan, attempt->putter, begin_attempt);
+        err = wb_vault_ship_rows(shipper, plan, attempt->putter, attempt->full, begin_attempt);
     if (err == 0)
         err = wb_vault_putter_wait(attempt->putter);
     return err < 0 ? err : wb_vault_plan_end(plan);
@@ -466,10 +470,16 @@ static int remember(struct attempt *attempt)
     const struct wb_vault_manifest *manifest = &shipper->manifest;
     struct wb_buf stamps = WB_BUF_INIT;
 
-    wb_store_state_let_go(shipper->last);
+    if (shipper->last != shipper->anchor)
+        wb_store_state_let_go(shipper->last);
     shipper->last = attempt->moment.state;
     shipper->last_number = manifest->number;
     attempt->moment.state = NULL;
+    if (shipper->options.follow && (attempt->full || !shipper->anchor)) {
+        wb_store_state_let_go(shipper->anchor);
+        shipper->anchor = shipper->last;
+        shipper->anchor_number = shipper->last_number;
+    }
     int err = note_stale(memory, shipper->run);
     if (err == 0)
         err = wb_store_state_stamps(shipper->last, &stamps);
@@ -592,6 +602,8 @@ static void take_back(struct attempt *attempt)
     int err = 0;
 
     WB_CHECK(!attempt->published);
+    if (!shipper->memory.attempt || shipper->memory.run != shipper->run)
+        return; /* it had not begun: what may be there is another one's */
     for (size_t i = 0; err == 0 && i < attempt->plan.tasks.count; i++)
         if (attempt->plan.tasks.items[i]->put)
             err = wb_vec_push(&put, (struct wb_vault_garbage){false, attempt->plan.tasks.items[i]->object});
@@ -606,8 +618,8 @@ static void take_back(struct attempt *attempt)
 }
 
 /*
- * After a failure. What was put stays if the same is tried again soon, and if head may name it; the next shipment deletes
- * what it does not need. Keeps the error message.
+ * After a failure. What was put stays if the same is tried again soon, and if head may name it; the next shipment
+ * deletes what it does not need. Keeps the error message.
  */
 static void give_up(struct attempt *attempt, int err)
 {
