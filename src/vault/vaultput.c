@@ -119,10 +119,10 @@ static int put_object(struct wb_vault_putter *putter, struct wb_vault_task *task
     task->object.count = ++*putter->options.count;
     pthread_mutex_unlock(&putter->mutex);
     wb_vault_object_name(WB_VAULT_OBJECTS, &task->object, name);
+    task->put = true; /* even if it fails: nobody knows how far it came */
     int err = wb_object_put(putter->options.store, name, bytes);
     if (err < 0)
         return err;
-    task->put = true;
     part.object = task->object;
     pthread_mutex_lock(&putter->mutex);
     err = wb_vault_parts_add(&putter->log, &putter->log_end, &part);
