@@ -84,12 +84,18 @@ static int64_t pause_ms(unsigned tried)
     return 1 + (int64_t)(chance % (uint64_t)most);
 }
 
+void (*wb_object_pausing)(int64_t length_ms);
+
 /* Waits. Returns how long it did: less than asked for if the process was asked to stop, more if the clock has jumped.
  */
 static int64_t wait_ms(const struct wb_object_store *store, int64_t length_ms)
 {
     int64_t begin = now_ms(), passed = 0;
 
+    if (wb_object_pausing) {
+        wb_object_pausing(length_ms);
+        passed = now_ms() - begin;
+    }
     while (passed < length_ms && !must_stop(store)) {
         int64_t part = length_ms - passed < LOOK_MS ? length_ms - passed : LOOK_MS;
         nanosleep(&(struct timespec){.tv_nsec = (long)part * 1000000}, NULL);

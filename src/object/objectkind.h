@@ -56,6 +56,9 @@ struct wb_object_kind {
 
 extern const struct wb_object_kind wb_object_files, wb_object_s3;
 
+/* A test seam: called when a pause between two attempts begins, with its length. It may move the clock. */
+extern void (*wb_object_pausing)(int64_t length_ms);
+
 /* Appends an entry. */
 int wb_object_page_add(struct wb_object_page *page, const char *name, uint64_t size);
 

@@ -99,7 +99,8 @@ static int find_name(struct reading *r, bool *ours_out)
     if (err < 0 || !*ours_out)
         return err;
     r->name.len -= before.len;
-    memmove(r->name.ptr, r->name.ptr + before.len, r->name.len);
+    if (before.len)
+        memmove(r->name.ptr, r->name.ptr + before.len, r->name.len);
     err = wb_buf_terminate(&r->name);
     *ours_out = err == 0 && strlen(r->name.ptr) == r->name.len && wb_object_name_valid(r->name.ptr);
     return err;

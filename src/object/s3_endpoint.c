@@ -34,6 +34,15 @@ static bool consists_of(struct wb_slice text, const char *others)
     return text.len > 0;
 }
 
+/* Whether the characters may be those of an IPv6 address. */
+static bool is_ipv6(struct wb_slice text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (wb_hex_digit(text.ptr[i]) < 0 && text.ptr[i] != ':' && text.ptr[i] != '.')
+            return false;
+    return text.len > 0;
+}
+
 /* Splits "host:port" and "[::1]:port"; the port is empty if there is none. */
 static bool split_authority(struct wb_slice authority, struct wb_slice *host_out, struct wb_slice *port_out)
 {
@@ -46,7 +55,7 @@ static bool split_authority(struct wb_slice authority, struct wb_slice *host_out
     *port_out = colon ? wb_slice(colon + 1, (size_t)(end - colon) - 1) : WB_SLICE_EMPTY;
     if (bracket && host_out->ptr + host_out->len != bracket + 1)
         return false;
-    return bracket ? consists_of(wb_slice(host_out->ptr + 1, host_out->len - 2), ":.") : consists_of(*host_out, "-._");
+    return bracket ? is_ipv6(wb_slice(host_out->ptr + 1, host_out->len - 2)) : consists_of(*host_out, "-._");
 }
 
 static bool is_loopback(struct wb_slice host)

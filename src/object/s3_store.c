@@ -254,7 +254,8 @@ static int check_range(const struct ask *ask, const struct wb_object_span *span,
     if (x->status == 200) {
         /* Ranges are not understood: this is all of it. */
         size_t skip = span->offset < bytes->len ? (size_t)span->offset : bytes->len;
-        memmove(bytes->ptr, bytes->ptr + skip, bytes->len - skip);
+        if (skip)
+            memmove(bytes->ptr, bytes->ptr + skip, bytes->len - skip);
         bytes->len = bytes->len - skip < span->len ? bytes->len - skip : span->len;
         return 0;
     }

@@ -15,6 +15,7 @@
 #include "os/path.h"
 #include "place/place.h"
 #include "store/state/store_state_own.h"
+#include "store/store.h"
 #include "store/unfinished.h"
 
 #include <stdio.h>
@@ -47,11 +48,13 @@ struct wb_store_loader {
     bool finished;
 };
 
-/* ---- opening --------------------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------------------------------- */
+
+/* The id in the mark tells which nodes elsewhere belong to the copy; here all nodes are inside. */
+static const uint8_t unknown[WB_SUPERBLOCK_ID_BYTES];
 
 static int begin_copy(struct wb_store_loader *loader)
 {
-    static const uint8_t unknown[WB_SUPERBLOCK_ID_BYTES];
     bool unfinished;
     int err = wb_unfinished_check(loader->dir, &unfinished);
 
@@ -89,7 +92,7 @@ int wb_store_loader_open(const char *dir, struct wb_store_loader **loader_out)
     return 0;
 }
 
-/* ---- small files ----------------------------------------------------------------------------------------- */
+/* ---- small files --------------------------------------------------------------------------------------------- */
 
 /* The number in a name that is exactly "nodeN"; 0: it is none. */
 static uint32_t node_number(struct wb_slice name)
@@ -146,7 +149,8 @@ int wb_store_loader_small(struct wb_store_loader *loader, const char *name, stru
     return wb_fail(WB_E_CORRUPT, "a repository has no file %s", name);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------ */
+/* ---- rows
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static int refuse_row(unsigned table, const char *why)
 {
@@ -232,7 +236,8 @@ int wb_store_loader_row(struct wb_store_loader *loader, size_t part, unsigned ta
     return err;
 }
 
-/* ---- the end --------------------------------------------------------------------------------------------- */
+/* ---- the end
+ * ---------------------------------------------------------------------------------------------------------- */
 
 /* Everything must be there that the rows of a part speak of. */
 static int check_file(struct wb_nodes *nodes, const struct wb_pagefile_kind *kind, const struct wb_catalog_segment *row)
@@ -257,24 +262,32 @@ static int check_file(struct wb_nodes *nodes, const struct wb_pagefile_kind *kin
     return err;
 }
 
+/* A node that is not as its row says is damage here: nobody can have taken it away. */
+static int check_nodes(struct wb_nodes *nodes)
+{
+    struct wb_error_copy why;
+    struct wb_node *node;
+    int err = 0;
+
+    for (size_t i = 0; i < nodes->items.count && err == 0; i++)
+        err = wb_nodes_find(nodes, nodes->items.items[i].row.number, &node);
+    wb_error_save(err, &why);
+    return err == WB_E_DOWN ? wb_fail(WB_E_CORRUPT, "%s", why.message) : err;
+}
+
 static int check_files(struct loader_part *part, struct wb_nodes *nodes, struct wb_catalog_txn *txn)
 {
     const struct wb_pagefile_kind *kind = wb_pagefile_kind(part->superblock.design.read.organisation);
     struct wb_catalog_rows rows;
-    struct wb_node *node;
-    int err = wb_nodes_refresh(nodes, txn);
+    int err = check_nodes(nodes);
 
-    for (size_t i = 0; i < nodes->items.count && err == 0; i++)
-        err = wb_nodes_find(nodes, nodes->items.items[i].row.number, &node);
     if (err == 0)
         err = wb_catalog_rows_read(txn, &rows);
-    for (size_t i = 0; err == 0 && i < rows.count; i++) {
+    if (err < 0)
+        return err;
+    for (size_t i = 0; i < rows.count && err == 0; i++)
         err = check_file(nodes, kind, &rows.items[i]);
-        if (err < 0 || i + 1 == rows.count) {
-            wb_catalog_rows_release(&rows);
-            break;
-        }
-    }
+    wb_catalog_rows_release(&rows);
     return err;
 }
 
@@ -354,17 +367,18 @@ int wb_store_loader_finish(struct wb_store_loader *loader)
         err = finish_update(loader, &whole);
     if (err == 0)
         err = wb_path_sync_dir(loader->dir);
-    if (err == 0 && loader->made)
-        err = wb_path_sync_parent(loader->dir);
     if (err == 0)
         err = write_superblock(&loader->parts[0]);
-    loader->finished = err == 0;
     if (err == 0)
-        (void)wb_unfinished_end(loader->dir); /* a mark that stays means nothing: everything is there */
+        err = wb_unfinished_end(loader->dir);
+    if (err == 0 && loader->made)
+        err = wb_path_sync_parent(loader->dir);
+    loader->finished = err == 0;
     return err;
 }
 
-/* ---- closing --------------------------------------------------------------------------------------------- */
+/* ---- closing
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static void remove_file(const struct wb_store_loader *loader, const char *name)
 {
@@ -376,34 +390,40 @@ static void remove_file(const struct wb_store_loader *loader, const char *name)
 }
 
 /*
- * Takes everything back. What cannot be removed stays behind the mark, and the next copy removes it. Without a mark, the
- * directory was empty but for the lock.
+ * Takes everything back. What cannot be removed stays behind the mark, and the next copy removes it. If only what
+ * follows the superblock has failed, there is no mark any more, but a repository.
  */
 static void take_back(struct wb_store_loader *loader)
 {
-    remove_file(loader, WB_SUPERBLOCK_NAME); /* if only what follows it has failed */
-    if (wb_superblock_is_unfinished(loader->dir) && wb_unfinished_clear(loader->dir) < 0)
-        return;
-    remove_file(loader, WB_SUPERBLOCK_UNFINISHED ".tmp");
-    remove_file(loader, WB_SUPERBLOCK_UNFINISHED);
-    remove_file(loader, WB_SUPERBLOCK_LOCK_NAME);
-    if (loader->made)
-        (void)wb_folder_remove(loader->dir);
+    struct wb_error_copy why;
+
+    wb_error_save(0, &why);
+    bool marked = !wb_store_exists(loader->dir) || wb_unfinished_mark(loader->dir, unknown, NULL) == 0;
+    if (marked)
+        remove_file(loader, WB_SUPERBLOCK_NAME);
+    /* Before the mark there was nothing to be cleared. */
+    if (marked && (!wb_superblock_is_unfinished(loader->dir) || wb_unfinished_clear(loader->dir) == 0)) {
+        remove_file(loader, WB_SUPERBLOCK_UNFINISHED);
+        remove_file(loader, WB_SUPERBLOCK_UNFINISHED ".tmp");
+        remove_file(loader, WB_SUPERBLOCK_LOCK_NAME);
+        if (loader->made)
+            (void)wb_folder_remove(loader->dir);
+    }
+    wb_error_restore(&why);
 }
 
-static int refuse_all_but_lock(void *context, const struct wb_path_entry *entry)
+/* It could not even begin: removes the lock and the directory that it has made, unless another process has come. */
+static void leave(struct wb_store_loader *loader)
 {
-    (void)context;
-    return strcmp(entry->name, WB_SUPERBLOCK_LOCK_NAME) == 0 ? 0 : WB_E_INVALID;
-}
+    struct wb_error_copy why;
+    bool unfinished;
 
-/* Of a copy that has not even begun, the lock may be there, and the directory. */
-static void take_back_lock(struct wb_store_loader *loader)
-{
-    if (loader->lock.fd >= 0 && wb_path_each(loader->dir, refuse_all_but_lock, NULL) == 0)
+    wb_error_save(0, &why);
+    if (loader->lock.fd >= 0 && wb_unfinished_check(loader->dir, &unfinished) == 0 && !unfinished)
         remove_file(loader, WB_SUPERBLOCK_LOCK_NAME);
     if (loader->made)
         (void)wb_folder_remove(loader->dir);
+    wb_error_restore(&why);
 }
 
 static void close_part(struct loader_part *part)
@@ -425,7 +445,7 @@ void wb_store_loader_close(struct wb_store_loader *loader)
     if (loader->begun && !loader->finished)
         take_back(loader);
     else if (!loader->begun && loader->dir)
-        take_back_lock(loader);
+        leave(loader);
     wb_file_close(&loader->lock);
     wb_free(loader->dir);
     loader->magic = 0;

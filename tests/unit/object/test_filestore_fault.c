@@ -161,6 +161,41 @@ static void test_open(void **state)
     assert_true(n > 2);
 }
 
+/* ---- the order of things ----------------------------------------------------------------------------------- */
+
+static int note_step(void *context, enum wb_fault_kind kind, const char *path)
+{
+    static const struct {
+        enum wb_fault_kind kind;
+        const char *name;
+    } names[] = {{WB_FAULT_WRITE, "write"}, {WB_FAULT_SYNC, "sync"}, {WB_FAULT_RENAME, "rename"}};
+
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (kind == names[i].kind) {
+            const char *last = strrchr(path, '/') + 1;
+            ok(wb_buf_printf(context, "%s %s, ", names[i].name, strncmp(last, ".tmp-", 5) == 0 ? "temporary" : last));
+        }
+    return 0;
+}
+
+/* An object gets its name after its bytes are on disk, and a put ends after the name is. */
+static void test_order(void **state)
+{
+    struct wb_buf steps = WB_BUF_INIT;
+
+    (void)state;
+    ok(wb_object_put(store, "a/b", wb_slice_str("old")));
+    wb_fault_ask(note_step, &steps);
+    ok(wb_object_put(store, "a/b", wb_slice_str("new")));
+    ok(wb_object_put(store, "c/d", wb_slice_str("new")));
+    ok(wb_object_delete(store, "a/b"));
+    wb_fault_ask(NULL, NULL);
+    expect(wb_buf_slice(&steps), "write temporary, sync temporary, rename b, sync a, "
+                                 "sync vault, write temporary, sync temporary, rename d, sync c, "
+                                 "sync a, ");
+    wb_buf_release(&steps);
+}
+
 /* ---- what passes ------------------------------------------------------------------------------------------- */
 
 struct trouble {
@@ -259,6 +294,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_first_put, open_store, close_store),
         cmocka_unit_test_setup_teardown(test_read, open_store, close_store),
         cmocka_unit_test_setup_teardown(test_open, open_store, close_store),
+        cmocka_unit_test_setup_teardown(test_order, open_store, close_store),
         cmocka_unit_test_setup_teardown(test_passing, open_store, close_store),
         cmocka_unit_test_setup_teardown(test_given_up, open_store, close_store),
         cmocka_unit_test_setup_teardown(test_final, open_store, close_store),
