@@ -51,8 +51,8 @@ enum {
     MARK_BYTES = 12,
     TRIES = 1000,
 };
-_Static_assert(AT_SPACE == 416 && AT_CLASSES == 800 && AT_FREE == 896 && AT_MARKS == 904, "the layout of the root record");
-_Static_assert(AT_MARKS + WB_TREE_MARKS_MAX * MARK_BYTES <= (int)WB_TREE_ROOT_BYTES, "the fields fit in the root record");
+_Static_assert(AT_SPACE == 416 && AT_CLASSES == 800 && AT_FREE == 896 && AT_MARKS == 904, "the root record");
+_Static_assert(AT_MARKS + WB_TREE_MARKS_MAX * MARK_BYTES <= (int)WB_TREE_ROOT_BYTES, "the fields fit in it");
 _Static_assert((int)WB_TREE_ROOT_BYTES <= (int)WB_TREE_PAGE_BYTES, "the root record fits in a page");
 _Static_assert((int)AT_ROOTS == (int)WB_TREE_QUICK_BYTES, "the quick bytes end before the roots");
 

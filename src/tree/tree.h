@@ -122,8 +122,8 @@ int wb_tree_each_sound(struct wb_tree *tree, const struct wb_tree_state *state, 
 
 /*
  * Calls each() for the rows of a table in which two states differ, in the order of their keys: with the value that the
- * second one has, or value.ptr NULL if it has no such row. What the states have in common is not read. Both must be held or
- * marked. A non-zero return of each() ends the walk and is returned. Not in a transaction.
+ * second one has, or value.ptr NULL if it has no such row. What the states have in common is not read. Both must be
+ * held or marked. A non-zero return of each() ends the walk and is returned. Not in a transaction.
  */
 typedef wb_tree_each_row wb_tree_each_change;
 int wb_tree_diff(struct wb_tree *tree, const struct wb_tree_state *old, const struct wb_tree_state *new, unsigned table,
@@ -181,9 +181,8 @@ void wb_tree_abort(struct wb_tree *tree);
 /* ---- marks ---------------------------------------------------------------------- */
 
 /*
- * A mark keeps a state available, until it is dropped, or gives way to a ninth one that is younger. What it costs are the
- * pages of that state that newer ones do not have. The file does not say where these are: the caller keeps the mark,
- * as bytes, and can read the state with it (also in other processes, and with handles that do not write).
+ * A mark keeps a state available, until it is dropped, or gives way to a ninth one. What it costs are the pages of that
+ * state that newer ones do not have. The file does not say where these are: the caller keeps the mark, as bytes, and can read the state with it (also in other processes, and with handles that do not write).
  */
 struct wb_tree_marked {
     uint32_t token;

@@ -132,12 +132,15 @@ int wb_vault_clean_leftovers(struct wb_vault_shipper *shipper)
 
     if (err == 0)
         err = note_parts(shipper, &found);
+    for (size_t i = 0; err == 0 && i < shipper->orphans.count; i++)
+        err = wb_vec_push(&found, shipper->orphans.items[i]);
     for (size_t i = 0; err == 0 && i < shipper->memory.stale.count; i++)
         err = list_run(shipper, shipper->memory.stale.items[i], &found);
     if (err == 0)
         err = delete_unneeded(shipper, &needed, &found);
     if (err == 0 && found.count == 0) {
         wb_vec_clear(&shipper->memory.stale);
+        wb_vec_clear(&shipper->orphans);
         err = wb_vault_parts_clear(&shipper->memory);
     }
     wb_map_release(&needed);

@@ -341,37 +341,21 @@ static int change_range(void *context, uint64_t offset, uint64_t len)
     return err;
 }
 
-/* Forgets what was planned since then. */
-static void take_back(struct wb_vault_plan *plan, size_t tasks, size_t pieces)
-{
-    while (plan->tasks.count > tasks) {
-        struct wb_vault_task *task = wb_vec_pop(&plan->tasks);
-        plan->bytes -= task->len;
-        wb_free(task);
-    }
-    plan->change.pieces.count = pieces;
-}
-
+/* old: without a piece if the vault does not have the file. */
 static int plan_in_place(struct wb_vault_plan *plan, const struct wb_vault_source *source,
                          const struct wb_vault_state_file *old)
 {
     struct in_place in_place = {.plan = plan, .source = source, .old = old};
-    size_t tasks = plan->tasks.count, pieces = plan->change.pieces.count;
-    uint32_t id;
     int err = wb_store_state_each_changed(plan->moment->state, source->name, change_range, &in_place);
 
     if (err == 0 && in_place.covered < source->size)
         pass_old(&in_place, source->size);
     for (; err == 0 && in_place.at < old->count; in_place.at++) /* behind the end of the file */
         err = end_piece(plan, plan->old.pieces.items[old->first + in_place.at]);
-    if (err < 0 || (!in_place.gap && in_place.covered == source->size))
-        return err;
-    /* Its pieces do not fit: all of it, as a new file. */
-    take_back(plan, tasks, pieces);
-    err = end_file(plan, old->file);
-    if (err == 0)
-        err = begin_file(plan, source->kind, source->name, &id);
-    return err < 0 ? err : plan_range(plan, source, id, 0, source->size);
+    if (err == 0 && (in_place.gap || in_place.covered != source->size))
+        err = wb_fail(WB_E_BUSY, "%s is not in the vault as it was carried last: all of it has to be carried again",
+                      source->name);
+    return err;
 }
 
 /* ---- all files -----------------------------------------------------------------------------------------------------
@@ -380,11 +364,13 @@ static int plan_in_place(struct wb_vault_plan *plan, const struct wb_vault_sourc
 static int plan_source(struct wb_vault_plan *plan, const struct wb_vault_source *source,
                        const struct wb_vault_state_file *old)
 {
-    uint32_t id;
-
     if (!old) {
-        int err = begin_file(plan, source->kind, source->name, &id);
-        return err < 0 ? err : plan_range(plan, source, id, 0, source->size);
+        struct wb_vault_file file = {.kind = source->kind};
+        struct wb_vault_state_file none = {.file = &file};
+        int err = begin_file(plan, source->kind, source->name, &file.id);
+        if (err == 0 && source->in_place)
+            return plan_in_place(plan, source, &none);
+        return err < 0 ? err : plan_range(plan, source, file.id, 0, source->size);
     }
     if (source->unchanged && old->bytes == source->size)
         return 0;

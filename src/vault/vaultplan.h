@@ -43,7 +43,7 @@ struct wb_vault_task {
     const struct wb_vault_piece *was; /* what the manifest has in exactly this range; NULL: nothing */
     /* Set by who does it: */
     bool same; /* it is what it was */
-    bool put;  /* by this process, just now */
+    bool put;  /* by this process, or it was tried */
     struct wb_vault_object object;
 };
 

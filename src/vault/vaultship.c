@@ -195,8 +195,11 @@ void wb_vault_shipper_close(struct wb_vault_shipper *shipper)
     shipper->options.follow = false;
     if (shipper->memory.lock.fd >= 0 && shipper->memory.since_ms)
         note(shipper);
+    if (shipper->anchor != shipper->last)
+        wb_store_state_let_go(shipper->anchor);
     wb_store_state_let_go(shipper->last);
     wb_vault_manifest_release(&shipper->manifest);
+    wb_vec_release(&shipper->orphans);
     wb_vault_stamps_release(&shipper->stamps);
     wb_buf_release(&shipper->store_stamps);
     wb_vault_memory_close(&shipper->memory);
@@ -214,7 +217,9 @@ struct attempt {
     struct wb_collected moment;
     struct wb_vault_plan plan;
     struct wb_vault_putter *putter;
-    bool full, begun;
+    bool full;
+    struct wb_vault_object shipment; /* none: it was not put */
+    bool published;                  /* head names it, or may do so */
     struct wb_object_counts before;
     struct wb_vault_garbages dropped;
 };
@@ -233,9 +238,11 @@ static int begin_attempt(struct wb_vault_shipper *shipper, uint64_t number)
     struct wb_vault_memory *memory = &shipper->memory;
     int err = note_stale(memory, shipper->run);
 
+    if (err < 0)
+        return err;
     memory->attempt = number;
     memory->run = shipper->run;
-    return err < 0 ? err : wb_vault_memory_save(memory);
+    return wb_vault_memory_save(memory);
 }
 
 /* Whether the next shipment is a full one. */
@@ -266,37 +273,54 @@ static int put_tasks(struct attempt *attempt)
     for (size_t i = 0; err == 0 && i < files; i++)
         err = wb_vault_putter_add(attempt->putter, plan->tasks.items[i]);
     if (err == 0)
-        err = wb_vault_ship_rows(shipper, plan, attempt->putter, begin_attempt);
+        err = wb_vault_ship_rows(shipper, plan, attempt->putter, attempt->full, begin_attempt);
     if (err == 0)
         err = wb_vault_putter_wait(attempt->putter);
     return err < 0 ? err : wb_vault_plan_end(plan);
+}
+
+static int plan_files(struct attempt *attempt, bool full, const struct wb_vault_stamps *known)
+{
+    struct wb_vault_shipper *shipper = attempt->shipper;
+
+    wb_vault_plan_release(&attempt->plan);
+    attempt->plan = (struct wb_vault_plan){.moment = &attempt->moment,
+                                           .manifest = &shipper->manifest,
+                                           .trusted = shipper->trusted,
+                                           .full = full,
+                                           .number = next_number(shipper)};
+    return wb_vault_plan_files(&attempt->plan, known);
+}
+
+/* Small pieces are only put together when something is new, and a full shipment comes anyway. */
+static int plan_all(struct attempt *attempt, const struct wb_vault_stamps *known)
+{
+    int err = plan_files(attempt, false, known);
+    bool news = attempt->plan.tasks.count > 0 || wb_vault_plan_has_news(&attempt->plan);
+
+    return err == 0 && news && attempt->full ? plan_files(attempt, true, known) : err;
 }
 
 /* Collects, plans, and puts what is new. */
 static int put_news(struct attempt *attempt)
 {
     struct wb_vault_shipper *shipper = attempt->shipper;
-    struct wb_vault_plan *plan = &attempt->plan;
     bool stamps = shipper->trusted && shipper->stamps_number == shipper->manifest.number && shipper->stamps_number;
     const struct wb_vault_stamps none = WB_VEC_INIT;
     int err = wb_collect(shipper->dir, stamps ? &shipper->store_stamps : NULL, &attempt->moment);
 
     attempt->full = is_full(&shipper->manifest);
-    *plan = (struct wb_vault_plan){.moment = &attempt->moment,
-                                   .manifest = &shipper->manifest,
-                                   .trusted = shipper->trusted,
-                                   .full = attempt->full,
-                                   .number = next_number(shipper)};
     if (err == 0)
-        err = wb_vault_plan_files(plan, stamps ? &shipper->stamps : &none);
+        err = plan_all(attempt, stamps ? &shipper->stamps : &none);
     if (err < 0)
         return err;
     struct wb_vault_putter_options options = {.store = shipper->store,
                                               .memory = &shipper->memory,
+                                              .manifest = &shipper->manifest,
                                               .state = attempt->moment.state,
                                               .run = shipper->run,
                                               .count = &shipper->count,
-                                              .total = plan->bytes,
+                                              .total = attempt->plan.bytes,
                                               .progress = shipper->options.progress,
                                               .progress_context = shipper->options.progress_context};
     err = wb_vault_putter_new(&options, &attempt->putter);
@@ -438,6 +462,8 @@ static int put_shipment(struct attempt *attempt)
         err = wb_vault_object_pack(WB_VAULT_SHIPMENT, wb_buf_slice(&contents), true, &bytes, self);
     wb_vault_object_name(WB_VAULT_SHIPMENTS, self, name);
     if (err == 0)
+        attempt->shipment = *self;
+    if (err == 0)
         err = wb_object_put(shipper->store, name, wb_buf_slice(&bytes));
     manifest->difference_bytes += attempt->full ? 0 : self->stored;
     if (err == 0 && attempt->full) {
@@ -460,10 +486,16 @@ static int remember(struct attempt *attempt)
     const struct wb_vault_manifest *manifest = &shipper->manifest;
     struct wb_buf stamps = WB_BUF_INIT;
 
-    wb_store_state_let_go(shipper->last);
+    if (shipper->last != shipper->anchor)
+        wb_store_state_let_go(shipper->last);
     shipper->last = attempt->moment.state;
     shipper->last_number = manifest->number;
     attempt->moment.state = NULL;
+    if (shipper->options.follow && (attempt->full || !shipper->anchor)) {
+        wb_store_state_let_go(shipper->anchor);
+        shipper->anchor = shipper->last;
+        shipper->anchor_number = shipper->last_number;
+    }
     int err = note_stale(memory, shipper->run);
     if (err == 0)
         err = wb_store_state_stamps(shipper->last, &stamps);
@@ -572,29 +604,52 @@ static int ship(struct attempt *attempt, struct wb_vault_shipped *shipped_out)
         err = put_shipment(attempt);
     if (err == 0)
         err = wb_vault_check_head(shipper);
+    attempt->published = err == 0; /* even if the answer of what follows is lost */
     if (err == 0)
         err = wb_vault_put_head(shipper);
     return err < 0 ? err : settle(attempt);
 }
 
-/* After a failure: what was put is of no use, unless the same is tried again soon. Keeps the error message. */
-static void give_up(struct attempt *attempt, int err)
+/* Deletes what was put, so that the vault is as it was. */
+static void take_back(struct attempt *attempt)
 {
     struct wb_vault_shipper *shipper = attempt->shipper;
     struct wb_vault_garbages put = WB_VEC_INIT;
+    int err = 0;
+
+    WB_CHECK(!attempt->published);
+    if (!shipper->memory.attempt || shipper->memory.run != shipper->run)
+        return; /* it had not begun: what may be there is another one's */
+    for (size_t i = 0; err == 0 && i < attempt->plan.tasks.count; i++)
+        if (attempt->plan.tasks.items[i]->put)
+            err = wb_vec_push(&put, (struct wb_vault_garbage){false, attempt->plan.tasks.items[i]->object});
+    if (err == 0 && wb_vault_object_is_one(&attempt->shipment))
+        err = wb_vec_push(&put, (struct wb_vault_garbage){true, attempt->shipment});
+    wb_vault_delete(shipper->store, &put);
+    if (err == 0 && put.count == 0 && wb_vault_parts_clear(&shipper->memory) == 0) {
+        shipper->memory.attempt = 0;
+        (void)wb_vault_memory_save(&shipper->memory);
+    }
+    wb_vec_release(&put);
+}
+
+/*
+ * After a failure. What was put stays if the same is tried again soon, and if head may name it; the next shipment
+ * deletes what it does not need. Keeps the error message.
+ */
+static void give_up(struct attempt *attempt, int err)
+{
+    struct wb_vault_shipper *shipper = attempt->shipper;
     struct wb_error_copy error;
 
     wb_error_save(err, &error);
     wb_vault_manifest_release(&shipper->manifest);
-    if (err != WB_E_DOWN && err != WB_E_STOPPED) {
-        for (size_t i = 0; i < attempt->plan.tasks.count; i++)
-            if (attempt->plan.tasks.items[i]->put)
-                (void)wb_vec_push(&put, (struct wb_vault_garbage){false, attempt->plan.tasks.items[i]->object});
-        wb_vault_delete(shipper->store, &put);
-        if (put.count == 0)
-            (void)wb_vault_parts_clear(&shipper->memory);
-    }
-    wb_vec_release(&put);
+    if (err == WB_E_BUSY)
+        shipper->stamps_number = 0; /* the next attempt compares everything */
+    if (!attempt->published && err != WB_E_DOWN && err != WB_E_STOPPED)
+        take_back(attempt);
+    else if (wb_vault_object_is_one(&attempt->shipment))
+        (void)wb_vec_push(&shipper->orphans, (struct wb_vault_garbage){true, attempt->shipment});
     wb_error_restore(&error);
     note_failure(shipper);
 }

@@ -35,11 +35,14 @@ struct wb_vault_shipper {
     /* What this process ships. */
     uint64_t run;
     uint32_t count;
-    struct wb_vault_stamps stamps; /* of the manifest's newest point, if stamps_number is its number */
+    struct wb_vault_garbages orphans; /* shipments that were put, but perhaps not named by any head */
+    struct wb_vault_stamps stamps;    /* of the manifest's newest point, if stamps_number is its number */
     struct wb_buf store_stamps;
     uint64_t stamps_number;
     struct wb_store_state *last; /* the state of shipment last_number; NULL: none */
     uint64_t last_number;
+    struct wb_store_state *anchor; /* while it follows: that of the last full one; it may be `last` */
+    uint64_t anchor_number;
     int64_t marked_ns, expired_ms;
     uint64_t look;
     bool looked, fresh;
@@ -61,9 +64,12 @@ int wb_vault_put_head(struct wb_vault_shipper *shipper);
 
 /* ---- vaultshiprows.c */
 
-/* Plans the rows of all parts, and hands them to the putter. before() is called before the first one is. */
+/*
+ * Plans the rows of all parts, and hands them to the putter. before() is called before the first one is. merge: what
+ * was shipped since the last full shipment may be put together.
+ */
 int wb_vault_ship_rows(struct wb_vault_shipper *shipper, struct wb_vault_plan *plan, struct wb_vault_putter *putter,
-                       int (*before)(struct wb_vault_shipper *shipper, uint64_t number));
+                       bool merge, int (*before)(struct wb_vault_shipper *shipper, uint64_t number));
 
 /* ---- vaultclean.c */
 

@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-enum { RUNS_MAX = 256, RUNS_BYTES_LEAST = 256 << 10 };
+enum { RUNS_MAX = 1024, RUNS_BYTES_LEAST = 256 << 10 };
 
 struct rows {
     struct wb_vault_shipper *shipper;
@@ -20,6 +20,7 @@ struct rows {
     struct wb_vault_putter *putter;
     int (*before)(struct wb_vault_shipper *shipper, uint64_t number);
     bool *begun;
+    bool merge;
     const char *name; /* of the chain */
     uint32_t file;
     uint64_t offset;
@@ -85,6 +86,31 @@ static bool find_since(const struct wb_vault_shipper *shipper, const struct wb_v
     return since_out->number != 0;
 }
 
+static int stop_at_row(void *context, unsigned table, struct wb_slice key, struct wb_slice value)
+{
+    (void)context;
+    (void)table;
+    (void)key;
+    (void)value;
+    return 1;
+}
+
+/* With a full shipment that comes anyway: everything since the last full one, instead of what is new. */
+static int merge_runs(struct rows *rows, size_t part, const struct wb_vault_rows_look *look, struct since *since)
+{
+    struct wb_vault_shipper *shipper = rows->shipper;
+
+    if (!rows->merge || since->state != shipper->last || !shipper->anchor || shipper->anchor == shipper->last ||
+        shipper->anchor_number < look->born)
+        return 0;
+    int any = wb_vault_plan_has_news(rows->plan) || rows->plan->tasks.count
+                  ? 1
+                  : wb_store_state_rows_since(rows->plan->moment->state, part, since->state, stop_at_row, NULL);
+    if (any > 0)
+        *since = (struct since){.state = shipper->anchor, .number = shipper->anchor_number};
+    return any < 0 ? any : 0;
+}
+
 static int add_difference(struct rows *rows, size_t part, const struct since *since)
 {
     struct wb_store_state *state = rows->plan->moment->state;
@@ -102,7 +128,11 @@ static int ship_part(struct rows *rows, size_t part)
     int err = WB_E_NOTFOUND;
 
     wb_vault_plan_look(rows->plan, part, &look);
-    if (find_since(rows->shipper, &look, &since)) {
+    bool difference = find_since(rows->shipper, &look, &since);
+    int merged = difference ? merge_runs(rows, part, &look, &since) : 0;
+    if (merged < 0)
+        return merged;
+    if (difference) {
         size_t pieces = rows->plan->change.pieces.count, tasks = rows->plan->tasks.count;
         err = wb_vault_plan_rows(rows->plan, part, false, since.number, &rows->file, &rows->offset);
         if (err == 0)
@@ -126,11 +156,12 @@ static int ship_part(struct rows *rows, size_t part)
 }
 
 int wb_vault_ship_rows(struct wb_vault_shipper *shipper, struct wb_vault_plan *plan, struct wb_vault_putter *putter,
-                       int (*before)(struct wb_vault_shipper *shipper, uint64_t number))
+                       bool merge, int (*before)(struct wb_vault_shipper *shipper, uint64_t number))
 {
     static const char *const names[WB_VAULT_PARTS_MAX] = {"rows/0", "rows/1"};
     bool begun = plan->tasks.count > 0;
-    struct rows rows = {.shipper = shipper, .plan = plan, .putter = putter, .before = before, .begun = &begun};
+    struct rows rows = {
+        .shipper = shipper, .plan = plan, .putter = putter, .before = before, .begun = &begun, .merge = merge};
     int err = 0;
 
     WB_CHECK(plan->moment->facts.parts <= WB_VAULT_PARTS_MAX);

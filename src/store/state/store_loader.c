@@ -412,7 +412,7 @@ static void take_back(struct wb_store_loader *loader)
     wb_error_restore(&why);
 }
 
-/* It could not even begin: removes the directory that it has made, unless another process has come meanwhile. */
+/* It could not even begin: removes the lock and the directory that it has made, unless another process has come. */
 static void leave(struct wb_store_loader *loader)
 {
     struct wb_error_copy why;
@@ -421,7 +421,8 @@ static void leave(struct wb_store_loader *loader)
     wb_error_save(0, &why);
     if (loader->lock.fd >= 0 && wb_unfinished_check(loader->dir, &unfinished) == 0 && !unfinished)
         remove_file(loader, WB_SUPERBLOCK_LOCK_NAME);
-    (void)wb_folder_remove(loader->dir);
+    if (loader->made)
+        (void)wb_folder_remove(loader->dir);
     wb_error_restore(&why);
 }
 
@@ -443,7 +444,7 @@ void wb_store_loader_close(struct wb_store_loader *loader)
         close_part(&loader->parts[i]);
     if (loader->begun && !loader->finished)
         take_back(loader);
-    else if (!loader->begun && loader->made && loader->dir)
+    else if (!loader->begun && loader->dir)
         leave(loader);
     wb_file_close(&loader->lock);
     wb_free(loader->dir);

@@ -288,14 +288,14 @@ static bool ship_and_die(struct model *model, unsigned kill_at)
     return status != 0;
 }
 
-/* Nothing is left over of those that died. */
-static int note_unneeded(void *context, const char *name, uint64_t size)
+static int count_object(void *context, const char *name, uint64_t size)
 {
     (void)size;
     *(size_t *)context += strcmp(name, "head") != 0;
     return 0;
 }
 
+/* Nothing is left over of those that died. */
 static void expect_no_leftovers(struct model *model)
 {
     struct wb_vault_manifest manifest;
@@ -306,10 +306,12 @@ static void expect_no_leftovers(struct model *model)
     must_ok(wb_object_open(model->url, NULL, &store));
     must_ok(wb_vault_fetch_head(store, &head));
     must_ok(wb_vault_fetch_manifest(store, &head, &manifest));
-    must_ok(wb_object_list(store, "", note_unneeded, &there));
+    must_ok(wb_object_list(store, "", count_object, &there));
     for (size_t i = 0; i < manifest.pieces.count; i++)
         needed += wb_vault_object_is_one(&manifest.pieces.items[i].object);
     needed += manifest.chain.count;
+    if (there != needed)
+        print_message("# %zu objects, %zu needed, %zu garbage\n", there, needed, manifest.garbage.count);
     must(there == needed);
     wb_vault_manifest_release(&manifest);
     wb_object_close(store);
@@ -346,6 +348,29 @@ static void test_histories(void **state)
     use_usual_sizes();
 }
 
+/* The most pieces that a file has in the newest state, except those that change in place. */
+static size_t most_pieces(struct model *model)
+{
+    struct wb_vault_contents contents;
+    struct wb_vault_manifest manifest;
+    struct wb_object_store *store;
+    struct wb_vault_head head;
+    size_t most = 0;
+
+    must_ok(wb_object_open(model->url, NULL, &store));
+    must_ok(wb_vault_fetch_head(store, &head));
+    must_ok(wb_vault_fetch_manifest(store, &head, &manifest));
+    must_ok(wb_vault_contents_at(&manifest, "the vault", manifest.number, &contents));
+    for (size_t i = 0; i < contents.files.count; i++)
+        if (!strstr(contents.files.items[i].file->path, ".bkt"))
+            most = contents.files.items[i].count > most ? contents.files.items[i].count : most;
+    must(manifest.chain.count <= 34);
+    wb_vault_contents_release(&contents);
+    wb_vault_manifest_release(&manifest);
+    wb_object_close(store);
+    return most;
+}
+
 /* Many small shipments of one process: full ones in between, and pieces that are put together. */
 static void test_follow(void **state)
 {
@@ -360,7 +385,7 @@ static void test_follow(void **state)
     model.keep_ms = 0;
     for (unsigned i = 0; i < 80; i++) {
         struct wb_store *store = open_store(model.repo, WB_STORE_WRITE);
-        struct spec spec = {.site = i % 3, .number = i, .time_ms = 9000000 + i, .size = 300, .variant = 5};
+        struct spec spec = {.site = CONVERT_SITES + i % 3, .number = i, .time_ms = 9000000 + i, .size = 300, .variant = 5};
         must_ok(put_spec(store, &spec));
         commit_store(store);
         wb_store_close(store);
@@ -370,6 +395,7 @@ static void test_follow(void **state)
         if (i % 20 == 19)
             check(&model);
     }
+    must(most_pieces(&model) < 45);
     expect_no_leftovers(&model);
     close_shipper(&model);
     use_usual_sizes();
@@ -443,7 +469,9 @@ static void test_failures(void **state)
             }
         }
     must(struck > 5);
+    change(&model);
     ship(&model);
+    expect_no_leftovers(&model);
     check(&model);
     close_shipper(&model);
     use_usual_sizes();
