@@ -85,7 +85,7 @@ struct wb_answer_backup {
 };
 struct wb_answer_backups WB_VEC_OF(struct wb_answer_backup);
 
-/* None is not an error. Release them even if this fails. */
+/* Oldest first. None is not an error. Release them even if this fails. */
 int wb_answer_backups_read(const char *dir, struct wb_answer_backups *backups_out);
 void wb_answer_backups_release(struct wb_answer_backups *backups);
 

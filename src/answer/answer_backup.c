@@ -7,6 +7,9 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static void release_backup(struct wb_answer_backup *backup)
 {
     wb_free(backup->url);
@@ -28,11 +31,24 @@ static int keep_backup(void *context, const struct wb_vault_status *status)
     return WB_E_NOMEM;
 }
 
+/* The oldest backup is first, so that a vault keeps its number when another one comes. */
+static int compare_backups(const void *a, const void *b)
+{
+    const struct wb_answer_backup *one = a, *two = b;
+    int64_t first = one->status.since_ms, second = two->status.since_ms;
+
+    if (first != second)
+        return first && (!second || first < second) ? -1 : 1;
+    return strcmp(one->url, two->url);
+}
+
 int wb_answer_backups_read(const char *dir, struct wb_answer_backups *backups_out)
 {
     *backups_out = (struct wb_answer_backups){.items = NULL};
     int err = wb_vault_status_each(dir, keep_backup, backups_out);
 
+    if (backups_out->count > 1)
+        qsort(backups_out->items, backups_out->count, sizeof *backups_out->items, compare_backups);
     /* Who may not read DIR/vault is shown no vaults. */
     return err == WB_E_DENIED || err == WB_E_NOTFOUND ? 0 : err;
 }

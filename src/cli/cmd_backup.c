@@ -179,8 +179,8 @@ static int follow(struct backup *backup)
         if (err < 0) {
             if (!stopped)
                 go_away(backup);
-            wb_vault_shipper_close(backup->shipper); /* keys are read again */
-            backup->shipper = NULL;
+            if (backup->shipper)
+                wb_vault_shipper_renew(backup->shipper);
         } else if (last) {
             return 0;
         }

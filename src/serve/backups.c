@@ -1,7 +1,7 @@
 /*
  * backups.c - the repository's vaults as gauges for Prometheus, as a table of the dashboard, and as a sentence if one
  * of them needs somebody. Buckets, directories and the texts of errors are not shown: readers may be strangers. A vault
- * is called by its number in the order of DIR/vault, and by its kind.
+ * is called by its number, which is 1 for the oldest one, and by its kind.
  */
 #include "serve/backups.h"
 #include "base/check.h"

@@ -50,6 +50,9 @@ static void note_failure(struct wb_vault_shipper *shipper)
 {
     struct wb_vault_noted *status = &shipper->status;
 
+    /* Before anything was compared with the vault, only a look can tell whether something is new. */
+    if (!status->unsafe_since_ms && shipper->looked && wb_vault_shipper_due(shipper))
+        status->unsafe_since_ms = wb_clock_wall_ms();
     snprintf(status->error, sizeof status->error, "%s", wb_error_message());
     for (char *p = status->error; *p; p++)
         if ((uint8_t)*p < ' ')
@@ -111,10 +114,11 @@ static int open_memory(struct wb_vault_shipper *shipper, const char *url)
     return err;
 }
 
+static const struct wb_object_options store_options = {.stoppable = true};
+
 int wb_vault_shipper_open(const char *dir, const char *url, const struct wb_vault_ship_options *options,
                           struct wb_vault_shipper **shipper_out)
 {
-    struct wb_object_options how = {.stoppable = true};
     struct wb_vault_shipper *shipper = wb_alloc_zero(1, sizeof *shipper);
     struct wb_error_copy error;
 
@@ -130,10 +134,10 @@ int wb_vault_shipper_open(const char *dir, const char *url, const struct wb_vaul
     if (err == 0)
         err = open_repository(shipper);
     if (err == 0)
-        err = wb_object_open(url, &how, &shipper->store);
+        err = wb_object_open(url, &store_options, &shipper->store);
     if (err == 0)
         err = open_memory(shipper, url);
-    if (err == 0)
+    if (err == 0 && !options->follow) /* who follows waits for a store that is away, and is seen to wait */
         err = wb_vault_prepare(shipper);
     if (err == 0) {
         *shipper_out = shipper;
@@ -142,6 +146,17 @@ int wb_vault_shipper_open(const char *dir, const char *url, const struct wb_vaul
     wb_error_save(err, &error);
     wb_vault_shipper_close(shipper);
     return wb_error_restore(&error);
+}
+
+void wb_vault_shipper_renew(struct wb_vault_shipper *shipper)
+{
+    struct wb_object_store *store;
+
+    WB_CHECK(shipper->magic == MAGIC);
+    if (wb_object_open(shipper->memory.url, &store_options, &store) < 0)
+        return;
+    wb_object_close(shipper->store);
+    shipper->store = store;
 }
 
 /* Marks the state that was shipped last, so that the next process finds what has changed since. */

@@ -489,26 +489,25 @@ def backups_in_metrics_and_on_the_dashboard(folder):
         # The directory is away, as if it were not mounted.
         vault.rename(folder / 'away')
         vault.write_text('')
-        with open(folder / 'errors', 'w') as errors:
-            follower = subprocess.Popen(command(repo, 'backup', 'file://%s' % vault, '--follow', '--every', '0.2'),
-                                        stdout=subprocess.DEVNULL, stderr=errors)
+        call(repo, 'import', archive(folder / 'b.warc', some_pages(rng('more'), 10, 'more.example')))
+        refused(repo, vault, 'backup', 'file://%s' % vault)
+        assert gauge(s, 'failing') == 1 and begin - 2 <= gauge(s, 'error_timestamp_seconds') <= time.time() + 1
+        assert str(vault) in ask(repo, 'stat')[0]['backup'][0]['error'] and gauge(s, 'safe_pages') == 30
+        assert str(vault).encode() in call(repo, 'stat').stdout
+        for path in ('/dash', '/api/dash', '/api/stat', '/metrics'):
+            assert b'the-vault' not in s.ask(path).body, path
+        assert 'Backup 1 fails' in s.get('/api/dash')['state']['problem'] and b'Backup 1 fails' in s.ask('/dash').body
+        vault.unlink()
+        (folder / 'away').rename(vault)
+        follower = subprocess.Popen(command(repo, 'backup', 'file://%s' % vault, '--follow'), stdout=subprocess.DEVNULL)
         try:
-            call(repo, 'import', archive(folder / 'b.warc', some_pages(rng('more'), 10, 'more.example')))
-            wait_for(lambda: gauge(s, 'failing') == 1, 'the backup fails', s)
-            assert gauge(s, 'following') == 1 and gauge(s, 'error_timestamp_seconds') >= begin - 2
-            assert ask(repo, 'stat')[0]['backup'][0]['error'] and gauge(s, 'safe_pages') == 30
-            for path in ('/dash', '/api/dash', '/api/stat', '/metrics'):
-                assert b'the-vault' not in s.ask(path).body, path
-            assert 'Backup 1 fails' in s.get('/api/dash')['state']['problem']
-            vault.unlink()
-            (folder / 'away').rename(vault)
-            wait_for(lambda: gauge(s, 'failing') == 0 and gauge(s, 'safe_pages') == 40, 'it goes on', s)
+            wait_for(lambda: (gauge(s, 'failing'), gauge(s, 'safe_pages'), gauge(s, 'following')) == (0, 40, 1), 'it goes on', s)
             assert not s.get('/api/dash')['state']['problem']
         finally:
             heed(follower)
             follower.terminate()
-            assert follower.wait(PATIENCE) == 0, (folder / 'errors').read_text()
-        wait_for(lambda: gauge(s, 'following') == 0, 'nobody follows', s)
+            assert follower.wait(PATIENCE) == 0
+        assert gauge(s, 'following') == 0 and gauge(s, 'safe_pages') == 40
 
 
 @test
