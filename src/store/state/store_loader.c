@@ -198,9 +198,10 @@ static int begin_rows(struct loader_part *part)
 static int end_rows(struct loader_part *part)
 {
     struct wb_catalog_summary summary;
-    int err = wb_catalog_summary_get(&part->txn, &summary);
 
-    WB_CHECK(part->catalog);
+    if (!part->catalog)
+        return wb_fail(WB_E_CORRUPT, "%s cannot be made: it has no rows", part->dir);
+    int err = wb_catalog_summary_get(&part->txn, &summary);
     if (err == 0)
         err = wb_catalog_txn_commit(&part->txn);
     part->committed = err == 0;
@@ -247,6 +248,8 @@ static int check_file(struct wb_nodes *nodes, const struct wb_pagefile_kind *kin
     struct wb_node *node;
     uint64_t size = 0;
 
+    if (kind->in_place && row->revision == 0)
+        return refuse_row(WB_CATALOG_SEGMENTS, "names a file that cannot be");
     kind->name(row->number, row->revision, name);
     int err = wb_nodes_has(nodes, row->node) ? wb_nodes_find(nodes, row->node, &node) : WB_E_NOTFOUND;
     if (err == 0)
@@ -412,7 +415,7 @@ static void take_back(struct wb_store_loader *loader)
     wb_error_restore(&why);
 }
 
-/* It could not even begin: removes the lock and the directory that it has made, unless another process has come. */
+/* It could not even begin: removes the directory that it has made, unless another process has come meanwhile. */
 static void leave(struct wb_store_loader *loader)
 {
     struct wb_error_copy why;
@@ -421,8 +424,7 @@ static void leave(struct wb_store_loader *loader)
     wb_error_save(0, &why);
     if (loader->lock.fd >= 0 && wb_unfinished_check(loader->dir, &unfinished) == 0 && !unfinished)
         remove_file(loader, WB_SUPERBLOCK_LOCK_NAME);
-    if (loader->made)
-        (void)wb_folder_remove(loader->dir);
+    (void)wb_folder_remove(loader->dir);
     wb_error_restore(&why);
 }
 
@@ -444,7 +446,7 @@ void wb_store_loader_close(struct wb_store_loader *loader)
         close_part(&loader->parts[i]);
     if (loader->begun && !loader->finished)
         take_back(loader);
-    else if (!loader->begun && loader->dir)
+    else if (!loader->begun && loader->made && loader->dir)
         leave(loader);
     wb_file_close(&loader->lock);
     wb_free(loader->dir);
