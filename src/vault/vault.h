@@ -55,11 +55,17 @@ struct wb_vault_shipped {
 int wb_vault_shipper_open(const char *dir, const char *url, const struct wb_vault_ship_options *options,
                           struct wb_vault_shipper **shipper_out);
 
+/* After a failure: reads the keys again, which may have been renewed. */
+void wb_vault_shipper_renew(struct wb_vault_shipper *shipper);
+
 /* Ships the newest state. When it returns 0, that state is safe. */
 int wb_vault_ship(struct wb_vault_shipper *shipper, struct wb_vault_shipped *shipped_out);
 
 /* Whether the repository has changed since the last shipment, as far as that can be seen for next to nothing. */
 bool wb_vault_shipper_due(struct wb_vault_shipper *shipper);
+
+/* After a failure: another copy has become the owner, so that trying again is of no use. */
+bool wb_vault_shipper_lost(const struct wb_vault_shipper *shipper);
 void wb_vault_shipper_close(struct wb_vault_shipper *shipper);
 
 /* ---- restoring, looking ---------------------------------------------------------------------------------------- */
