@@ -421,12 +421,8 @@ static void leave(struct wb_store_loader *loader)
     wb_error_save(0, &why);
     if (loader->lock.fd >= 0 && wb_unfinished_check(loader->dir, &unfinished) == 0 && !unfinished)
         remove_file(loader, WB_SUPERBLOCK_LOCK_NAME);
-<<<<<<< HEAD
     if (loader->made)
         (void)wb_folder_remove(loader->dir);
-=======
-    (void)wb_folder_remove(loader->dir);
->>>>>>> v-ceph
     wb_error_restore(&why);
 }
 
@@ -448,11 +444,7 @@ void wb_store_loader_close(struct wb_store_loader *loader)
         close_part(&loader->parts[i]);
     if (loader->begun && !loader->finished)
         take_back(loader);
-<<<<<<< HEAD
     else if (!loader->begun && loader->dir)
-=======
-    else if (!loader->begun && loader->made && loader->dir)
->>>>>>> v-ceph
         leave(loader);
     wb_file_close(&loader->lock);
     wb_free(loader->dir);
