@@ -367,13 +367,13 @@ int wb_store_loader_finish(struct wb_store_loader *loader)
         err = finish_update(loader, &whole);
     if (err == 0)
         err = wb_path_sync_dir(loader->dir);
-    if (err == 0)
-        err = write_superblock(&loader->parts[0]);
-    if (err == 0)
-        err = wb_unfinished_end(loader->dir);
     if (err == 0 && loader->made)
         err = wb_path_sync_parent(loader->dir);
+    if (err == 0)
+        err = write_superblock(&loader->parts[0]);
     loader->finished = err == 0;
+    if (err == 0)
+        (void)wb_unfinished_end(loader->dir); /* beside a superblock, a mark that stays means nothing */
     return err;
 }
 
