@@ -5,8 +5,8 @@
  *   {"event":"safe","shipment":"0123456789abcdef-00000003","pages":120}
  *   {"event":"done","objects":12,"bytes":4194304,"pages":120}
  *
- * While it follows, an error of the store ends nothing: it is reported once, and so is that the store is back. SIGTERM and
- * SIGINT end it after a last shipment.
+ * While it follows, an error of the store ends nothing: it is reported once, and so is that the store is back. SIGTERM
+ * and SIGINT end it after a last shipment.
  */
 #include "base/date.h"
 #include "base/error.h"
@@ -194,8 +194,8 @@ static int follow(struct backup *backup)
 static int check_options(const struct wb_options *options)
 {
     bool list = wb_options_flag(options, "list"), verify = wb_options_flag(options, "verify");
-    bool ships = wb_options_flag(options, "follow") || wb_options_flag(options, "take-over") ||
-                 wb_options_text(options, "keep");
+    bool ships =
+        wb_options_flag(options, "follow") || wb_options_flag(options, "take-over") || wb_options_text(options, "keep");
 
     if (wb_object_url_check(options->args[0]) < 0)
         return wb_options_usage("%s", wb_error_message());

@@ -19,7 +19,7 @@ enum {
 /* An object of a shipment that was not finished, by its bytes. */
 struct part_entry {
     uint64_t hash;
-    const struct wb_vault_part *part;
+    const struct wb_vault_part *part; /* NULL: it is in use */
 };
 
 struct wb_vault_putter {
@@ -88,6 +88,8 @@ static bool use_part(struct wb_vault_putter *putter, struct wb_vault_task *task)
 
     while ((entry = wb_map_next(&putter->by_hash, task->object.hash[1], entry))) {
         const struct wb_vault_part *part = entry->part;
+        if (!part)
+            continue;
         struct wb_vault_object named = part->object;
         named.run = task->object.run;
         named.count = task->object.count;
@@ -167,6 +169,18 @@ static void run_job(void *context)
 
 /* ---- the door ------------------------------------------------------------------------------------------------ */
 
+/* An object belongs to one piece: what the manifest has already is not used again. */
+static void leave_out_used(struct wb_vault_putter *putter, const struct wb_vault_pieces *pieces)
+{
+    for (size_t i = 0; putter->parts.count && i < pieces->count; i++) {
+        const struct wb_vault_object *object = &pieces->items[i].object;
+        struct part_entry *entry = NULL;
+        while ((entry = wb_map_next(&putter->by_hash, object->hash[1], entry)))
+            if (entry->part && wb_vault_object_equal(&entry->part->object, object))
+                entry->part = NULL;
+    }
+}
+
 int wb_vault_putter_new(const struct wb_vault_putter_options *options, struct wb_vault_putter **putter_out)
 {
     struct wb_vault_putter *putter = *putter_out = wb_alloc_zero(1, sizeof *putter);
@@ -185,6 +199,8 @@ int wb_vault_putter_new(const struct wb_vault_putter_options *options, struct wb
         else
             entry->part = &putter->parts.items[i];
     }
+    if (err == 0)
+        leave_out_used(putter, &options->manifest->pieces);
     if (err == 0)
         err = wb_vault_parts_open(options->memory, &putter->log, &putter->log_end);
     return err < 0 ? err : wb_pool_new(THREADS, &putter->pool);

@@ -15,6 +15,7 @@ struct wb_vault_putter;
 struct wb_vault_putter_options {
     struct wb_object_store *store;
     const struct wb_vault_memory *memory;
+    const struct wb_vault_manifest *manifest;
     struct wb_store_state *state; /* where pages are read */
     uint64_t run;
     uint32_t *count; /* objects of this run so far; changed */

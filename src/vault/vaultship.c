@@ -316,6 +316,7 @@ static int put_news(struct attempt *attempt)
         return err;
     struct wb_vault_putter_options options = {.store = shipper->store,
                                               .memory = &shipper->memory,
+                                              .manifest = &shipper->manifest,
                                               .state = attempt->moment.state,
                                               .run = shipper->run,
                                               .count = &shipper->count,

@@ -48,7 +48,7 @@ struct wb_vault_shipper {
     bool looked, fresh;
 };
 
-/* ---- vaultowner.c */
+/* ---- vaultowner.c -------------------------------------------------------------------------------------------- */
 
 /*
  * Reads head and, if need be, the manifest, and decides whose the vault is. WB_E_DENIED, with `lost`, if this copy may
@@ -62,7 +62,7 @@ int wb_vault_check_head(struct wb_vault_shipper *shipper);
 /* Writes head, which names the manifest's newest shipment. */
 int wb_vault_put_head(struct wb_vault_shipper *shipper);
 
-/* ---- vaultshiprows.c */
+/* ---- vaultshiprows.c ----------------------------------------------------------------------------------------- */
 
 /*
  * Plans the rows of all parts, and hands them to the putter. before() is called before the first one is. merge: what
@@ -71,7 +71,7 @@ int wb_vault_put_head(struct wb_vault_shipper *shipper);
 int wb_vault_ship_rows(struct wb_vault_shipper *shipper, struct wb_vault_plan *plan, struct wb_vault_putter *putter,
                        bool merge, int (*before)(struct wb_vault_shipper *shipper, uint64_t number));
 
-/* ---- vaultclean.c */
+/* ---- vaultclean.c -------------------------------------------------------------------------------------------- */
 
 /* Deletes the manifest's garbage; what is alive in it is a mistake, and stays. */
 void wb_vault_clean_garbage(struct wb_vault_shipper *shipper);
