@@ -5,6 +5,7 @@
  *   2 store     all versions of the page are removed, from all snapshots
  *   3 journal   records it
  *   4 merge     webdb forgets the page; what links to it stays, and it is the mere target of these links
+ *   5 index     if there is one, the next generation is built, so that searches do not find the page
  *
  * If it is killed after step 2, webdb still knows the page, and deleting it again finishes the work.
  */
@@ -95,7 +96,7 @@ static int delete_page(struct deleting *d, const char *dir)
     if (err == 0)
         err = leave_store(d, id);
     if (err == 0)
-        err = wb_removal_note(&d->removal, wb_buf_slice(&d->href), WB_EXPUNGE_EXPIRED);
+        err = wb_removal_note(&d->removal, wb_buf_slice(&d->href), WB_EXPUNGE_DELETED);
     return err < 0 ? err : wb_removal_noted(&d->removal);
 }
 
@@ -110,12 +111,26 @@ static int check_url(const char *text)
     return err;
 }
 
+/* webdb forgets the page. If there is an index, its next generation is without the page. */
+static int merge(const struct wb_update_options *options, const struct wb_cycle_sink *sink)
+{
+    struct wb_index_options index_options = {.dir = options->dir, .if_changed = true};
+    struct wb_index_result result;
+    struct wb_webdb_merge merged;
+    struct wb_index *index = NULL;
+    int err = wb_index_open(options->dir, &index);
+
+    wb_index_close(index);
+    if (err == WB_E_NOTFOUND)
+        return wb_update(options, sink, &merged, NULL);
+    return wb_cycle_index(options, &index_options, sink, &result);
+}
+
 int wb_delete(const struct wb_update_options *options, const char *url, const struct wb_cycle_sink *sink,
               uint64_t *bytes_out)
 {
     static const struct wb_cycle_sink quiet = {NULL, NULL, NULL};
     struct deleting d = {.magic = DELETING_MAGIC, .url = wb_slice_str(url), .sink = sink ? sink : &quiet};
-    struct wb_webdb_merge merged;
 
     *bytes_out = 0;
     int err = check_url(url);
@@ -128,7 +143,7 @@ int wb_delete(const struct wb_update_options *options, const char *url, const st
     wb_removal_close(&d.removal);
     wb_buf_release(&d.href);
     if (err == 0)
-        err = wb_update(options, sink, &merged, NULL);
+        err = merge(options, d.sink);
     *bytes_out = d.bytes;
     return err;
 }
