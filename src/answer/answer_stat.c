@@ -60,6 +60,7 @@ void wb_answer_cycle(struct wb_json *j, const struct wb_cycle_status *status)
     wb_json_field_u64(j, "gone", status->gone);
     wb_json_field_u64(j, "errors", status->errors);
     wb_json_field_u64(j, "expunged", status->expunged);
+    wb_json_field_u64(j, "evicted", status->evicted);
     wb_json_field_double(j, "theta", status->theta);
     wb_json_field_text(j, "error", wb_slice_str(status->last_error));
 }
@@ -74,6 +75,31 @@ static void write_backups(struct wb_json *j, const struct wb_answer_backups *bac
         wb_json_object_end(j);
     }
     wb_json_array_end(j);
+}
+
+/* The limit of the last run, and whether it is reached. */
+static void write_capacity(struct wb_json *j, const struct wb_answer_stat *stat)
+{
+    const struct wb_capacity *capacity = &stat->cycle.capacity;
+
+    wb_json_key(j, "capacity");
+    if (!stat->has_cycle || (!capacity->pages && !capacity->bytes)) {
+        wb_json_null(j);
+        return;
+    }
+    wb_json_object(j);
+    wb_json_key(j, "pages");
+    if (capacity->pages)
+        wb_json_u64(j, capacity->pages);
+    else
+        wb_json_null(j);
+    wb_json_key(j, "bytes");
+    if (capacity->bytes)
+        wb_json_u64(j, capacity->bytes);
+    else
+        wb_json_null(j);
+    wb_json_field_bool(j, "full", wb_capacity_full(capacity, stat->store.pages, stat->store.bytes_pages));
+    wb_json_object_end(j);
 }
 
 static void write_facts(struct wb_json *j, const struct wb_answer_stat *facts)
@@ -136,6 +162,7 @@ void wb_answer_stat(struct wb_json *j, const struct wb_answer_stat *stat, bool s
     wb_json_field_u64(j, "epoch", store->epoch);
     wb_json_field_u64(j, "snapshot", store->snapshot);
     wb_json_field_u64(j, "snapshots", store->snapshots);
+    write_capacity(j, stat);
     wb_json_field_u64(j, "edition", stat->has_webdb ? stat->webdb.edition : 0);
     wb_json_field_u64(j, "generation", stat->index.generation);
     wb_json_field_u64(j, "revisits", store->revisits);

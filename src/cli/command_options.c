@@ -83,6 +83,8 @@ const struct wb_option wb_common_options[] = {
     {"cycles", 0, WB_OPTION_NUMBER, "N", "stop after N cycles (default never)"},                                       \
     {"every", 0, WB_OPTION_DURATION, "S", "time from the start of a cycle to the start of the next, such as 30s, 6h "  \
                                           "or 1d (default 1d; with --cycles or --budget 0, which means at once)"},     \
+    {"capacity", 0, WB_OPTION_TEXT, "N|BYTES", "keep at most N pages, or bodies of 500k, 20M, 10G bytes: what is worth " \
+                                               "less makes room for what is worth more (default no limit)"},           \
     BUDGET_OPTION, REFRESH_OPTIONS,
 
 /* What selects pages by facts that every page has. */

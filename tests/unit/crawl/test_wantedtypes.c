@@ -1,6 +1,10 @@
 /* test_wantedtypes.c - media types of --types, and which names promise one. */
 #include "crawl/crawl.h"
-#include "unit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
 
 static void test_sound(void **state)
 {
