@@ -1,6 +1,7 @@
 /* answer_stat.c - counts of the whole repository, from all its parts, and as JSON. */
 #include "answer/answer.h"
 #include "base/error.h"
+#include "os/clock.h"
 
 /* Asks every other part of the repository. A part that does not exist yet is not an error. */
 static int read_facts(const char *dir, struct wb_answer_stat *facts)
@@ -22,6 +23,9 @@ static int read_facts(const char *dir, struct wb_answer_stat *facts)
     err = wb_cycle_status(dir, &facts->cycle);
     facts->has_cycle = err == 0;
     if (err < 0 && err != WB_E_NOTFOUND)
+        return err;
+    err = wb_currency_read(dir, wb_clock_wall_ms(), &facts->currency);
+    if (err < 0)
         return err;
     /* Only the owner of the repository may read its URL, which can contain a password. */
     err = wb_crawl_dispenser(dir, &facts->dispenser, &facts->has_dispenser);
@@ -102,6 +106,29 @@ static void write_capacity(struct wb_json *j, const struct wb_answer_stat *stat)
     wb_json_object_end(j);
 }
 
+static void write_currency(struct wb_json *j, const struct wb_currency *currency)
+{
+    bool known = currency->pages > 0;
+
+    wb_json_key(j, "freshness");
+    known ? wb_json_double(j, currency->freshness) : wb_json_null(j);
+    wb_json_key(j, "age_days");
+    known ? wb_json_double(j, currency->age_days) : wb_json_null(j);
+    wb_json_key(j, "currency");
+    if (!known) {
+        wb_json_null(j);
+        return;
+    }
+    wb_json_array(j);
+    for (unsigned b = 0; b < WB_CURRENCY_BETAS; b++) {
+        wb_json_object(j);
+        wb_json_field_u64(j, "beta_days", wb_currency_betas[b]);
+        wb_json_field_double(j, "alpha", currency->alpha[b]);
+        wb_json_object_end(j);
+    }
+    wb_json_array_end(j);
+}
+
 static void write_facts(struct wb_json *j, const struct wb_answer_stat *facts)
 {
     if (facts->has_webdb) {
@@ -163,6 +190,7 @@ void wb_answer_stat(struct wb_json *j, const struct wb_answer_stat *stat, bool s
     wb_json_field_u64(j, "snapshot", store->snapshot);
     wb_json_field_u64(j, "snapshots", store->snapshots);
     write_capacity(j, stat);
+    write_currency(j, &stat->currency);
     wb_json_field_u64(j, "edition", stat->has_webdb ? stat->webdb.edition : 0);
     wb_json_field_u64(j, "generation", stat->index.generation);
     wb_json_field_u64(j, "revisits", store->revisits);

@@ -71,8 +71,8 @@ const struct wb_option wb_common_options[] = {
 #define MEMORY_OPTION {"memory", 0, WB_OPTION_SIZE, "BYTES", "memory for sorting and merging (default 268435456)"}
 #define BUDGET_OPTION {"budget", 0, WB_OPTION_NUMBER, "N", "fetch at most N pages in a cycle (default no limit)"}
 #define REFRESH_OPTIONS                                                                                                \
-    {"policy", 0, WB_OPTION_CHOICE, "optimal|uniform|proportional|adaptive", "how often pages are visited again "      \
-                                                                             "(default optimal)"},                     \
+    {"policy", 0, WB_OPTION_CHOICE, "optimal|age|uniform|proportional|adaptive",                                       \
+     "how often pages are visited again, for most freshness (optimal), or least age (default optimal)"},               \
     {"min-interval", 0, WB_OPTION_DURATION, "S", "never visit a page sooner than this after the last visit "           \
                                                  "(seconds, or 10m, 6h, 1d)"},                                         \
     {"max-interval", 0, WB_OPTION_DURATION, "S", "visit every existing page at least this often"}
@@ -366,6 +366,10 @@ const struct wb_option wb_advise_options[] = {
     {"update-ratio", 0, WB_OPTION_TEXT, "X", "the fraction of pages that is replaced between two transfers or "
                                              "compactions, from 0 to 1 (default 0.25)"},
     {"nodes", 0, WB_OPTION_NUMBER, "N", "the number of nodes, including update nodes (default 1)"},
+    {"currency", 0, WB_OPTION_TEXT, "ALPHA,TIME", "instead: how many fetches per day keep this share of the repository's "
+                                                  "pages right as of that long ago, such as 0.95,7d"},
+    {"policy", 0, WB_OPTION_CHOICE, "optimal|age|uniform|proportional|adaptive",
+     "with --currency: how often pages are visited (default optimal, which takes the fewest fetches)"},
     END,
 };
 

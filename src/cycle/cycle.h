@@ -171,6 +171,35 @@ typedef void (*wb_evict_each)(void *context, struct wb_slice url, double value);
 int wb_evict(const char *dir, const struct wb_capacity *capacity, const struct wb_cycle_sink *sink, wb_evict_each each,
              void *context, uint64_t *evicted_out);
 
+/* ---- currency ------------------------------------------------------------------------------------ */
+
+enum { WB_CURRENCY_BETAS = 3 };
+extern const unsigned wb_currency_betas[WB_CURRENCY_BETAS]; /* in days: 1, 7, 30 */
+
+/* How right the copies are, by the pages' rates of change and the times of their last visits. */
+struct wb_currency {
+    uint64_t pages;                  /* that have a content; 0: nothing is known, and all else is 0 */
+    double freshness;                /* the expected share of pages whose copy is still right */
+    double age_days;                 /* the mean time for which copies have been wrong */
+    double alpha[WB_CURRENCY_BETAS]; /* the expected share whose copy was right beta days ago or later */
+};
+
+/* Estimates from thousands of pages of a large webdb, from all of a small one. Without a webdb, pages is 0. */
+int wb_currency_read(const char *dir, int64_t now_ms, struct wb_currency *currency_out);
+
+struct wb_currency_advice {
+    uint64_t pages;
+    double fetches_per_day;
+    double share_given_up;           /* of the pages that are not visited any more */
+};
+
+/*
+ * How many fetches per day keep the currency at alpha (0 to 1) within beta_days, if each page is visited as the policy
+ * says. The policy optimal takes the fewest. WB_E_NOTFOUND if no page is known.
+ */
+int wb_currency_advise(const char *dir, double alpha, double beta_days, enum wb_refresh_policy policy,
+                       struct wb_currency_advice *advice_out);
+
 /* ---- index --------------------------------------------------------------------------------------- */
 
 /*
