@@ -1,7 +1,6 @@
 /* answer_stat.c - counts of the whole repository, from all its parts, and as JSON. */
 #include "answer/answer.h"
 #include "base/error.h"
-#include "os/clock.h"
 
 /* Asks every other part of the repository. A part that does not exist yet is not an error. */
 static int read_facts(const char *dir, struct wb_answer_stat *facts)
@@ -24,7 +23,7 @@ static int read_facts(const char *dir, struct wb_answer_stat *facts)
     facts->has_cycle = err == 0;
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
-    err = wb_currency_read(dir, wb_clock_wall_ms(), &facts->currency);
+    err = wb_currency_read(dir, &facts->currency);
     if (err < 0)
         return err;
     /* Only the owner of the repository may read its URL, which can contain a password. */

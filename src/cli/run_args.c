@@ -22,8 +22,8 @@ static int read_capacity(const struct wb_options *options, struct wb_capacity *c
     for (const char *u = units; unit && u <= unit; u++)
         factor *= 1000;
     if (!wb_slice_to_u64(wb_slice(text, len - (unit != NULL)), &number) || number == 0 || number > INT64_MAX / factor)
-        return wb_options_usage("--capacity takes a number of pages such as 5000, or of bytes such as 500k, 20M or 10G, "
-                                "not '%s'",
+        return wb_options_usage("--capacity takes a number of pages such as 5000, or of bytes such as 500k, 20M or "
+                                "10G, not '%s'",
                                 text);
     *(unit ? &capacity_out->bytes : &capacity_out->pages) = number * factor;
     return 0;

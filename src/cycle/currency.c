@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "cycle/cycle.h"
+#include "os/clock.h"
 #include "os/random.h"
 
 #include <math.h>
@@ -116,11 +117,11 @@ static int read_sample(const char *dir, int64_t now_ms, struct sample *sample_ou
     return err;
 }
 
-int wb_currency_read(const char *dir, int64_t now_ms, struct wb_currency *currency_out)
+int wb_currency_read(const char *dir, struct wb_currency *currency_out)
 {
     struct wb_currency sum = {.pages = 0};
     struct sample sample;
-    int err = read_sample(dir, now_ms, &sample);
+    int err = read_sample(dir, wb_clock_wall_ms(), &sample);
     double n = (double)sample.pages.count;
 
     *currency_out = sum;

@@ -185,7 +185,7 @@ struct wb_currency {
 };
 
 /* Estimates from thousands of pages of a large webdb, from all of a small one. Without a webdb, pages is 0. */
-int wb_currency_read(const char *dir, int64_t now_ms, struct wb_currency *currency_out);
+int wb_currency_read(const char *dir, struct wb_currency *currency_out);
 
 struct wb_currency_advice {
     uint64_t pages;

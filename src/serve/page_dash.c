@@ -63,7 +63,7 @@ static void add_tiles(struct wb_call *call, struct wb_htmlpen *h, const struct w
     for (unsigned b = 0; s->currency.pages && b < WB_CURRENCY_BETAS; b++) {
         char name[32], title[64];
         snprintf(name, sizeof name, "currency-%u", wb_currency_betas[b]);
-        snprintf(title, sizeof title, "Currency of %u day%s", wb_currency_betas[b], wb_currency_betas[b] == 1 ? "" : "s");
+        snprintf(title, sizeof title, "Currency, %u d", wb_currency_betas[b]);
         snprintf(text, sizeof text, "%.1f %%", 100 * s->currency.alpha[b]);
         add_tile(h, name, title, wb_htmlpen_str(text));
     }
