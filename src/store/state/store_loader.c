@@ -198,9 +198,10 @@ static int begin_rows(struct loader_part *part)
 static int end_rows(struct loader_part *part)
 {
     struct wb_catalog_summary summary;
-    int err = wb_catalog_summary_get(&part->txn, &summary);
 
-    WB_CHECK(part->catalog);
+    if (!part->catalog)
+        return wb_fail(WB_E_CORRUPT, "%s cannot be made: it has no rows", part->dir);
+    int err = wb_catalog_summary_get(&part->txn, &summary);
     if (err == 0)
         err = wb_catalog_txn_commit(&part->txn);
     part->committed = err == 0;
@@ -247,6 +248,8 @@ static int check_file(struct wb_nodes *nodes, const struct wb_pagefile_kind *kin
     struct wb_node *node;
     uint64_t size = 0;
 
+    if (kind->in_place && row->revision == 0)
+        return refuse_row(WB_CATALOG_SEGMENTS, "names a file that cannot be");
     kind->name(row->number, row->revision, name);
     int err = wb_nodes_has(nodes, row->node) ? wb_nodes_find(nodes, row->node, &node) : WB_E_NOTFOUND;
     if (err == 0)
@@ -367,13 +370,13 @@ int wb_store_loader_finish(struct wb_store_loader *loader)
         err = finish_update(loader, &whole);
     if (err == 0)
         err = wb_path_sync_dir(loader->dir);
-    if (err == 0)
-        err = write_superblock(&loader->parts[0]);
-    if (err == 0)
-        err = wb_unfinished_end(loader->dir);
     if (err == 0 && loader->made)
         err = wb_path_sync_parent(loader->dir);
+    if (err == 0)
+        err = write_superblock(&loader->parts[0]);
     loader->finished = err == 0;
+    if (err == 0)
+        (void)wb_unfinished_end(loader->dir); /* beside a superblock, a mark that stays means nothing */
     return err;
 }
 
@@ -412,7 +415,7 @@ static void take_back(struct wb_store_loader *loader)
     wb_error_restore(&why);
 }
 
-/* It could not even begin: removes the lock and the directory that it has made, unless another process has come. */
+/* It could not even begin: removes the directory that it has made, unless another process has come meanwhile. */
 static void leave(struct wb_store_loader *loader)
 {
     struct wb_error_copy why;
