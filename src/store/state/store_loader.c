@@ -198,9 +198,10 @@ static int begin_rows(struct loader_part *part)
 static int end_rows(struct loader_part *part)
 {
     struct wb_catalog_summary summary;
-    int err = wb_catalog_summary_get(&part->txn, &summary);
 
-    WB_CHECK(part->catalog);
+    if (!part->catalog)
+        return wb_fail(WB_E_CORRUPT, "%s cannot be made: it has no rows", part->dir);
+    int err = wb_catalog_summary_get(&part->txn, &summary);
     if (err == 0)
         err = wb_catalog_txn_commit(&part->txn);
     part->committed = err == 0;
@@ -247,6 +248,8 @@ static int check_file(struct wb_nodes *nodes, const struct wb_pagefile_kind *kin
     struct wb_node *node;
     uint64_t size = 0;
 
+    if (kind->in_place && row->revision == 0)
+        return refuse_row(WB_CATALOG_SEGMENTS, "names a file that cannot be");
     kind->name(row->number, row->revision, name);
     int err = wb_nodes_has(nodes, row->node) ? wb_nodes_find(nodes, row->node, &node) : WB_E_NOTFOUND;
     if (err == 0)
