@@ -415,7 +415,7 @@ static void take_back(struct wb_store_loader *loader)
     wb_error_restore(&why);
 }
 
-/* It could not even begin: removes the lock and the directory that it has made, unless another process has come. */
+/* It could not even begin: removes the directory that it has made, unless another process has come meanwhile. */
 static void leave(struct wb_store_loader *loader)
 {
     struct wb_error_copy why;
