@@ -97,7 +97,7 @@ def an_index_alone_is_news(folder):
     assert events(repo, url)[0], 'a generation was not shipped'
     copy = folder / 'copy'
     call(None, 'restore', url, copy)
-    found = [[{k: v for k, v in hit.items() if k != 'ms'} for hit in ask(r, 'search', 'the')] for r in (repo, copy)]
+    found = [[{k: v for k, v in hit.items() if k != 'ms'} for hit in ask(r, 'search', 'site:www.alpha.example')] for r in (repo, copy)]
     assert found[0] == found[1] and len(found[0]) > 1, found
 
 
@@ -112,7 +112,18 @@ def wrong_options(folder):
     refused(repo, 'gopher', 'backup', 'gopher://x', status=2, one_line=False)
     refused(folder / 'none', 'none', 'backup', url)
     refused(repo, str(folder / 'vault'), 'backup', url, '--list')
-    assert not (folder / 'vault').exists()
+    assert not (folder / 'vault').exists() and not (repo / 'vault').exists()
+
+
+@test
+def a_refusal_leaves_nothing(folder):
+    repo, other, url = repository(folder), repository(folder, 'other', 2), vault(folder)
+    events(repo, url)
+    before = objects(folder)
+    refused(other, 'another repository', 'backup', url)
+    assert objects(folder) == before
+    assert [p.name for p in (other / 'vault').iterdir()] == ['owner'], list((other / 'vault').iterdir())
+    assert 'backup' not in ask(other, 'stat')[0] or not ask(other, 'stat')[0]['backup']
 
 
 @test
