@@ -64,6 +64,7 @@ static int copy_bucket(struct wb_bucket_aside *aside, uint64_t number, size_t at
         room->end += aside->file.bucket_bytes;
     }
     aside->copies.items[at] = (struct wb_bucket_copied){number, stamp, to};
+    room->copied++;
     return 0;
 }
 
