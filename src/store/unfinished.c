@@ -251,6 +251,10 @@ int wb_unfinished_lock(const char *dir, struct wb_file *lock_out)
 
     if (err == 0)
         err = wb_file_open_locked(dir, WB_SUPERBLOCK_LOCK_NAME, lock_out);
+    if (err == 0 && wb_file_unlinked(lock_out)) { /* by one that gave up just now */
+        wb_file_close(lock_out);
+        err = WB_E_BUSY;
+    }
     return err == WB_E_BUSY ? wb_fail(err, "another process is making a repository in %s", dir) : err;
 }
 
