@@ -27,8 +27,7 @@ enum { FORMAT = 1, HEAD_BYTES = 4 + 2 + WB_SUPERBLOCK_ID_BYTES + 4, FILE_BYTES =
 
 static const char magic[4] = "WBSS";
 
-/* ---- stamps --------------------------------------------------------------------------------------------------------
- */
+/* ---- stamps --------------------------------------------------------------------------------------------------- */
 
 int wb_store_state_stamps(struct wb_store_state *state, struct wb_buf *stamps_out)
 {
@@ -86,8 +85,7 @@ static void take_since(const struct wb_buf *stamps, size_t part, struct wb_bucke
     }
 }
 
-/* ---- files ---------------------------------------------------------------------------------------------------------
- */
+/* ---- files ---------------------------------------------------------------------------------------------------- */
 
 struct wb_bucket_aside *wb_state_aside(const struct wb_state_part *part, const struct wb_catalog_segment *row)
 {
