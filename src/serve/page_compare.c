@@ -15,6 +15,7 @@
 #include "extract/extract.h"
 #include "page/page.h"
 #include "replay/replay.h"
+#include "serve/capture.h"
 #include "serve/page_compare.h"
 #include "url/url.h"
 #include "warc/warc.h"
@@ -43,12 +44,12 @@ struct compare_view {
 static int read_side(struct wb_call *call, struct wb_pageid id, const char *name, struct wb_slice time,
                      struct compare_side *side)
 {
-    struct wb_store_when when = {.kind = WB_STORE_WHEN_TIME};
+    int64_t time_ms;
 
-    if (!wb_date_parse_digits_end(time, &when.time_ms) && !wb_date_parse(time, &when.time_ms))
+    if (!wb_date_parse_digits_end(time, &time_ms) && !wb_date_parse(time, &time_ms))
         return wb_fail(WB_E_INVALID, "%s=%.*s is not a time; write 20260131120000 or 2026-01-31T12:00:00Z", name,
                        WB_SLICE_ARG(time));
-    int err = wb_store_get_when(call->worker->store, id, &when, &side->page, &side->mem);
+    int err = wb_capture_at(call, id, time_ms, &side->page, &side->mem);
     return err < 0 ? err : wb_url_public(side->page.url, &side->public, &side->page.url);
 }
 
