@@ -90,6 +90,8 @@ test('sites, fetches and orders stay current', async ({page, context, folder, la
   await log.goto(`${origin}/dash/sites`);
   await log.getByRole('link', {name: 'Pages'}).click();
   await log.waitForURL(/sort=pages&.*order=down/);
+  const tops = await log.locator('.filter label').evaluateAll(all => all.map(label => label.getBoundingClientRect().top));
+  expect(tops.length > 1 && tops.every(top => top === tops[0]), `the fields of the filter begin at ${tops}`);
   const pages = (await log.locator('.sites tbody td:nth-child(6)').allTextContents()).map(Number);
   expect(pages.length > 3 && pages.every((n, i) => i === 0 || n <= pages[i - 1]), `not sorted: ${pages}`);
   await shot(log, 'dash-sites');

@@ -74,6 +74,8 @@ test('the calendar has the days of the reader', async ({context, folder, later})
     expect(found.join() === want.join(), `${timezoneId}: ${found}`);
     const time = page.locator('tbody time').first();
     await time.waitFor();
+    const size = await page.locator('#calendar .wide tbody td:last-child').first().textContent();
+    expect(/^\d\.\d kB$/.test(size), `a size is written as "${size}"`);
     expect(/^2025-1[01]-0[12] \d\d:[03]0:00 \S+$/.test(await time.textContent()), await time.textContent());
     expect(await time.getAttribute('title') === '2025-11-02 05:30:00 UTC', await time.getAttribute('title'));
   }

@@ -42,13 +42,7 @@
   const count = n => n == null ? '–' : Math.round(n).toLocaleString('en');
   const short = n => n == null ? '' : n >= 1e9 ? (n / 1e9).toFixed(1) + 'G' : n >= 1e6 ? (n / 1e6).toFixed(1) + 'M'
     : n >= 1e4 ? (n / 1e3).toFixed(0) + 'k' : n >= 100 ? n.toFixed(0) : String(Number(n.toFixed(2)));
-  const bytes = n => {
-    if (n == null) return '–';
-    const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
-    let unit = 0;
-    for (; n >= 999.5 && unit < units.length - 1; unit++) n /= 1000;
-    return (unit && n < 9.95 ? n.toFixed(1) : n.toFixed(0)) + ' ' + units[unit];
-  };
+  const bytes = n => n == null ? '–' : wbBytes(n);
   const days = n => n == null ? '–' : n < 1 / 24 ? (n * 1440).toFixed(0) + ' min' : n < 2 ? (n * 24).toFixed(1) + ' h'
     : n.toFixed(1) + ' d';
   const percent = n => n == null ? '–' : (100 * n).toFixed(1) + ' %';
