@@ -154,7 +154,7 @@ def the_service_works_as_it_is_configured(folder):
     unit = (root / 'usr/lib/systemd/system/webbase.service').read_text()
     line = re.search(r'(?m)^ExecStart=(.*)$', unit).group(1)
     defaults = settings(root / 'etc/default/webbase')
-    defaults['WEBBASE_SERVE'] = defaults['WEBBASE_SERVE'].replace(':8080', ':0')     # another may be running here
+    defaults['WEBBASE_SERVE'] = defaults['WEBBASE_SERVE'].replace(':8080', ':0').replace(':8081', ':0')   # another may be running here
     words = []
     for word in line.split():
         words += shlex.split(defaults[word[1:]]) if word.startswith('$') else [word]
@@ -168,6 +168,11 @@ def the_service_works_as_it_is_configured(folder):
         connection = http.client.HTTPConnection(where.hostname, where.port, timeout=PATIENCE)
         connection.request('GET', '/healthz')
         assert connection.getresponse().status == 200
+        replaying = re.fullmatch(r'replaying at http://localhost:(\d+)/\n', p.stdout.readline())
+        assert replaying, 'stored pages have no origins of their own'
+        connection = http.client.HTTPConnection(where.hostname, int(replaying[1]), timeout=PATIENCE)
+        connection.request('GET', '/', headers={'Host': '20260102030405-http-a-example.localhost:' + replaying[1]})
+        assert connection.getresponse().status == 404      # it answers for a stored site, of which it has nothing
         assert stat.S_IMODE((state / 'token').stat().st_mode) & 0o077 == 0
         p.send_signal(signal.SIGTERM)
         assert p.wait(PATIENCE) == 0, (folder / 'errors').read_text()
