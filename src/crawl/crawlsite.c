@@ -39,27 +39,30 @@ void wb_site_shift(struct wb_site *site, int64_t by_ms)
     WB_CHECK(site->magic == WB_SITE_MAGIC);
     int64_t *moments[] = {&site->next_ms, &site->rules.expires_ms, &site->address_expires_ms, &site->sitemaps_ms,
                           &site->trail_ms, &site->flight_ms, &site->not_before_ms, &site->asked_ms,
-                          &site->answered_ms};
+                          &site->heard_ms, &site->answered_ms};
 
     for (size_t i = 0; i < sizeof moments / sizeof *moments; i++)
         if (*moments[i]) /* 0 means that there is no such moment */
             *moments[i] += by_ms;
 }
 
-int64_t wb_site_rest(int64_t sent_ms, int64_t ended_ms, int64_t interval_ms)
+int64_t wb_site_rest(int64_t sent_ms, int64_t heard_ms, int64_t ended_ms, int64_t interval_ms)
 {
     int64_t took_ms = ended_ms > sent_ms ? ended_ms - sent_ms : 0;
+    int64_t wait_ms = heard_ms > sent_ms ? heard_ms - sent_ms : 0;
     int64_t rest_ms = took_ms < interval_ms ? took_ms : interval_ms;
 
     WB_CHECK(interval_ms >= 0);
-    return rest_ms + took_ms > interval_ms ? sent_ms + took_ms + rest_ms : sent_ms + interval_ms;
+    return rest_ms + took_ms > interval_ms + wait_ms ? sent_ms + took_ms + rest_ms : sent_ms + wait_ms + interval_ms;
 }
 
 void wb_site_rest_after(struct wb_site *site)
 {
     WB_CHECK(site->magic == WB_SITE_MAGIC && site->page_delay_ms >= site->delay_ms);
-    int64_t next_ms = site->asked_ms ? wb_site_rest(site->asked_ms, site->answered_ms, site->page_delay_ms) : 0;
+    int64_t next_ms = 0;
 
+    if (site->asked_ms)
+        next_ms = wb_site_rest(site->asked_ms, site->heard_ms, site->answered_ms, site->page_delay_ms);
     if (next_ms > site->next_ms)
         site->next_ms = next_ms;
 }

@@ -95,6 +95,7 @@ struct wb_site {
     /* Courtesy. A function that learns of a reason to wait moves next_ms forward; none moves it back. */
     int64_t next_ms;           /* no request before this moment */
     int64_t asked_ms;          /* when its last request was sent... */
+    int64_t heard_ms;          /* ...when the answer began, at the latest: the site had the request by then... */
     int64_t answered_ms;       /* ...and when the answer had ended; 0: not known */
     int64_t own_delay_ms;      /* between two requests: what the seeds or the options say */
     int64_t ordered_delay_ms;  /* the same, as an operator ordered; 0: nothing was ordered */
@@ -182,11 +183,11 @@ int64_t wb_site_wait(const struct wb_site_row *row, int64_t now_ms);
 void wb_site_shift(struct wb_site *site, int64_t by_ms);
 
 /*
- * A test seam. When a site may be asked again: the interval after the request was sent, but also a rest after the
- * response ended that is as long as the request took (at most the interval). So a server slower than the interval gets
- * a pause too.
+ * A test seam. When a site may be asked again: the interval after its answer began, because until then nobody knows
+ * when the request reached it; but also a rest after the answer ended that is as long as the request took (at most the
+ * interval). So a server slower than the interval gets a pause too.
  */
-int64_t wb_site_rest(int64_t sent_ms, int64_t ended_ms, int64_t interval_ms);
+int64_t wb_site_rest(int64_t sent_ms, int64_t heard_ms, int64_t ended_ms, int64_t interval_ms);
 
 /*
  * Moves next_ms forward to when the site may be asked again after its last request, by the interval of pages. Call this

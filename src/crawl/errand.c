@@ -261,6 +261,7 @@ static void errand_done(void *context, struct wb_fetch_result *result)
         wb_tally_add(&w->tally->requests, 1);
     wb_tally_add(&w->tally->wire_bytes, result->wire_bytes);
     site->asked_ms = result->sent_ms;
+    site->heard_ms = result->heard_ms ? result->heard_ms : now;
     site->answered_ms = now;
     wb_site_rest_after(site);
     note_connection(site, result);

@@ -236,7 +236,7 @@ static void restore_clock(struct wb_site *site, const struct wb_edit *edit)
         return;
     uint32_t took_ms = edit->kind == WB_EDIT_PAGE ? edit->page.took_ms : 0;
     site->asked_ms = edit->time_ms;
-    site->answered_ms = edit->time_ms + took_ms;
+    site->heard_ms = site->answered_ms = edit->time_ms + took_ms; /* the journal does not say when it began */
     wb_site_rest_after(site);
 }
 

@@ -403,8 +403,10 @@ void wb_fetch_stop(struct wb_fetcher *fetcher, bool (*wanted)(void *context), co
 void wb_fetcher_shift(struct wb_fetcher *fetcher, int64_t by_ms)
 {
     WB_CHECK(fetcher->magic == MAGIC && !fetcher->calling);
-    for (struct wb_fetch_transfer *transfer = first_busy(fetcher); transfer; transfer = next_busy(transfer))
+    for (struct wb_fetch_transfer *transfer = first_busy(fetcher); transfer; transfer = next_busy(transfer)) {
         transfer->sent_ms += by_ms;
+        transfer->heard_ms += transfer->heard_ms ? by_ms : 0;
+    }
 }
 
 unsigned wb_fetcher_busy(const struct wb_fetcher *fetcher)

@@ -176,6 +176,7 @@ struct wb_fetch_result {
     bool truncated;          /* cut by our limits */
     uint64_t wire_bytes;     /* length of the body as received, without the framing of chunks */
     int64_t sent_ms;         /* wb_clock_now_ms() when the request was sent, or started if it never was sent */
+    int64_t heard_ms;        /* when the first bytes of the answer came, so the server had the request; 0: none came */
     uint32_t took_ms;        /* from start to end */
     bool reused;             /* sent over a connection that had been used before */
     bool unanswered;         /* the connection ended without a byte of a response: a new one may well succeed */

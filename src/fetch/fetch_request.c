@@ -143,5 +143,6 @@ int wb_fetch_transfer_prepare(struct wb_fetch_transfer *transfer, const struct w
     transfer->begun_ns = wb_clock_mono_ns();
     transfer->held_since_ns = transfer->held_ns = 0;
     transfer->sent_ms = wb_clock_now_ms();
+    transfer->heard_ms = 0;
     return 0;
 }

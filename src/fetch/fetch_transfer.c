@@ -68,6 +68,8 @@ static size_t on_head(char *bytes, size_t size, size_t count, void *context)
 {
     struct wb_fetch_transfer *transfer = context;
 
+    if (!transfer->heard_ms)
+        transfer->heard_ms = wb_clock_now_ms();
     wb_fetcher_received(transfer->owner, size * count);
     int err = wb_fetch_head_line(&transfer->head, wb_slice(bytes, size * count));
 

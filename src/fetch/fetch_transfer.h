@@ -47,6 +47,7 @@ struct wb_fetch_transfer {
     bool doomed;                            /* its owner ends it as soon as libcurl has returned */
 
     int64_t sent_ms, begun_ns;
+    int64_t heard_ms;                       /* when the first line of an answer came; 0: not yet */
     int64_t held_since_ns, held_ns;         /* by the pace: since when (0: it is not), and for how long before that */
     char words[CURL_ERROR_SIZE];
 };

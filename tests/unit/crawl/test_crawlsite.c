@@ -10,18 +10,19 @@
 static void test_rest(void **state)
 {
     static const struct {
-        int64_t sent, ended, interval, next;
+        int64_t sent, heard, ended, interval, next;
     } cases[] = {
-        {1000, 1000, 0, 1000},   {1000, 5000, 0, 5000},    /* no interval, no rest */
-        {1000, 1000, 2000, 3000}, {1000, 1500, 2000, 3000}, /* quick: from the moment of sending */
-        {1000, 2000, 2000, 3000}, {1000, 2500, 2000, 4000}, /* after half of it, the rest counts from the end */
-        {1000, 3000, 2000, 5000}, {1000, 9000, 2000, 11000}, /* never for longer than the interval */
-        {5000, 1000, 2000, 7000},                            /* an end before the beginning */
+        {1000, 1000, 1000, 0, 1000},    {1000, 1500, 5000, 0, 5000},     /* no interval, no rest */
+        {1000, 1000, 1000, 2000, 3000}, {1000, 1100, 1500, 2000, 3100},  /* quick: from the beginning of the answer */
+        {1000, 2000, 2000, 2000, 4000}, {1000, 1000, 2500, 2000, 4000},  /* a slow one: the rest counts from its end */
+        {1000, 2600, 2600, 2000, 4600}, {1000, 1200, 2600, 2000, 4200},
+        {1000, 1000, 3000, 2000, 5000}, {1000, 1000, 9000, 2000, 11000}, /* never for longer than the interval */
+        {5000, 1000, 1000, 2000, 7000},                                  /* an end before the beginning */
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_int_equal(wb_site_rest(cases[i].sent, cases[i].ended, cases[i].interval), cases[i].next);
+        assert_int_equal(wb_site_rest(cases[i].sent, cases[i].heard, cases[i].ended, cases[i].interval), cases[i].next);
 }
 
 static void test_trust(void **state)

@@ -166,7 +166,7 @@ static void end_request(struct crawl *c, struct actor *actor, bool answered)
     actor->stopped += !answered;
     actor->over_ms = answered ? c->now : actor->over_ms;
     wb_frontier_end(&c->frontier, &actor->site, c->now, answered);
-    actor->site.next_ms = wb_site_rest(actor->sent_ms, c->now, actor->interval_ms);
+    actor->site.next_ms = wb_site_rest(actor->sent_ms, actor->sent_ms, c->now, actor->interval_ms);
     assert_int_equal(wb_frontier_put(&c->frontier, &actor->site), 0);
 }
 
