@@ -230,7 +230,7 @@ static void take_sample(struct wb_dash *dash)
     pthread_mutex_unlock(&dash->lock);
 }
 
-/* Requests leave holes in the heaps, in sum as much as the caches. After requests, the system gets them back. */
+/* Large replies leave holes in the heaps (docs/design/0034-serve.md). After requests, the system gets them back. */
 static void trim(struct wb_dash *dash)
 {
     double requests = sample_before(dash, 0)->numbers[WB_DASH_REQUESTS];

@@ -56,7 +56,7 @@
     if (loaded) markFiles();
   });
 
-  // The files of the page come first. The frame may have loaded before this script ran, so the window is asked, too.
+  // The page itself comes first: its files are counted when it has loaded.
   let loaded = false;
   const whenLoaded = () => {
     loaded = true;

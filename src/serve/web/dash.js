@@ -72,7 +72,8 @@
   }
 
   // A value between two gaps is no line: it gets a point.
-  const alone = values => values.map((_, i) => i).filter(i => values[i] != null && values[i - 1] == null && values[i + 1] == null);
+  const alone = values =>
+    values.map((_, i) => i).filter(i => values[i] != null && values[i - 1] == null && values[i + 1] == null);
 
   function options(chart) {
     const strokes = ['--accent', '--visited', '--good'].map(color), dashes = [[], [6, 3], [2, 3]];
@@ -100,8 +101,8 @@
       }]},
       series: [{label: 'time', value: (u, t) => t == null ? '–' : local(new Date(t * 1000))},
         ...chart.lines.map((line, i) => ({label: line.label, stroke: strokes[i], dash: dashes[i], width: 1.75,
-          points: {show: true, size: 4, fill: strokes[i], filter: (u, at) => alone(u.data[at])}, spanGaps: false, scale: line.second ? 'second' : 'y',
-          value: (u, v) => v == null ? '–' : write[line.unit](v)}))],
+          points: {show: true, size: 4, fill: strokes[i], filter: (u, at) => alone(u.data[at])}, spanGaps: false,
+          scale: line.second ? 'second' : 'y', value: (u, v) => v == null ? '–' : write[line.unit](v)}))],
     };
   }
 
