@@ -299,6 +299,13 @@ static void add_frame(struct compare_view *v, int side, uint64_t change)
     wb_htmlpen_raw(h, "\"></iframe>\n</section>\n");
 }
 
+static bool is_same(const struct compare_side sides[2])
+{
+    const struct wb_page *a = &sides[0].page, *b = &sides[1].page;
+
+    return a->status == b->status && wb_slice_equal(a->type, b->type) && wb_slice_equal(a->body, b->body);
+}
+
 static void add_frames(struct compare_view *v, uint64_t change)
 {
     if (v->marks[0].cut || v->marks[1].cut)
@@ -308,12 +315,16 @@ static void add_frames(struct compare_view *v, uint64_t change)
             "not, or not all of them.</p>\n",
             wb_htmlpen_number(v->marks[0].changes < v->marks[1].changes ? v->marks[0].changes : v->marks[1].changes));
     if (v->changes == 0)
-        wb_htmlpen_raw(&v->h, "<p class=\"note\">No visible words differ. Pictures, styles and other parts of the page "
-                              "may.</p>\n");
-    wb_htmlpen_raw(&v->h,
-                   "<p class=\"quiet\"><del>Removed</del> words are marked on one side, <ins>added</ins> ones on "
-                   "the other; a bar shows where the other side has words that this one has not.</p>\n"
-                   "<div class=\"sides\">\n");
+        wb_htmlpen_raw(&v->h,
+                       is_same(v->sides)
+                           ? "<p class=\"note\">Nothing changed: the server sent the same bytes both times.</p>\n"
+                           : "<p class=\"note\">No visible words differ. Pictures, styles and other parts of the "
+                             "page may.</p>\n");
+    else
+        wb_htmlpen_raw(&v->h,
+                       "<p class=\"quiet\"><del>Removed</del> words are marked on one side, <ins>added</ins> ones on "
+                       "the other; a bar shows where the other side has words that this one has not.</p>\n");
+    wb_htmlpen_raw(&v->h, "<div class=\"sides\">\n");
     add_frame(v, 0, change);
     add_frame(v, 1, change);
     wb_htmlpen_raw(&v->h, "</div>\n");

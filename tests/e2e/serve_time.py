@@ -276,6 +276,10 @@ def of_a_version_that_was_captured_often_the_asked_capture_counts(folder):
             assert 'After</b> <a href="/web/20250401000000/' in text, text
             text = s.ask('/compare', url=HOME, a=asked, b='20250405', view='text').body.decode()
             assert re.search('From <time[^>]*>%s' % captured, text), text
+        same = s.ask('/compare', url=HOME, a='20250101', b='20250301').body.decode()
+        assert 'Nothing changed' in same and 'Removed' not in same and '/web/20250301000000/' in same, same
+        sheet = s.ask('/files', url=SITE + '/s.css').body.decode()
+        assert 'no files' in sheet and 'Apart' not in sheet, sheet
         file, = s.get('/api/embedded', url=HOME, time='20250105000000')['files']
         assert file['seconds'] == 7200 and file['time'] == '2025-01-05T02:00:00.000Z', file
         frame = s.ask('/compare/frame', url=HOME, a='20250105000000', b='20250405', side='a').body.decode()
