@@ -3,8 +3,8 @@
  *
  *   a new or empty directory -> mark -> everything else -> webbase.repo -> the mark goes
  *
- * As long as there is no webbase.repo, nobody can open it, and the mark says why. Whoever dies in between leaves the
- * mark, and the next conversion into the same directory removes what is there and starts anew. The mark is text:
+ * As long as there is no webbase.repo, nobody can open it, and the mark says why. A process that dies in between leaves
+ * the mark, and the next conversion into the same directory removes what is there and starts again. The mark is text:
  *
  *   webbase unfinished copy
  *   format 1
@@ -137,7 +137,7 @@ static const char *const ours[] = {
     "webdb",
 };
 
-/* The names that stay when a copy starts anew. */
+/* The names that stay when a copy starts again. */
 enum { OURS_KEPT = 3 };
 
 static bool is_ours(const char *name, size_t first)
@@ -251,7 +251,7 @@ static int lock_target(const char *dir, struct wb_file *lock_out)
     int err = wb_path_mkdirs(dir);
 
     if (err == 0)
-        err = wb_mover_lock_file(dir, WB_SUPERBLOCK_LOCK_NAME, lock_out);
+        err = wb_file_open_locked(dir, WB_SUPERBLOCK_LOCK_NAME, lock_out);
     return err == WB_E_BUSY ? wb_fail(err, "another process is making a repository in %s", dir) : err;
 }
 

@@ -158,10 +158,10 @@ static int write_header(const struct wb_bucket_file *file, const struct doubles_
 
 int wb_bucket_swept_clear(const struct wb_bucket_file *file)
 {
+    WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
     struct doubles_header header = {.end = wb_bucket_extents_at(file), .index_check = wb_hash64("", 0)};
     int err = write_header(file, &header);
 
-    WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
     if (err == 0)
         err = wb_node_file_truncate(&file->doubles, IMAGES_AT);
     return err < 0 ? err : wb_node_file_sync(&file->doubles);
