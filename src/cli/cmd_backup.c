@@ -17,6 +17,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "os/clock.h"
+#include "os/heaps.h"
 #include "os/stop.h"
 #include "vault/vault.h"
 
@@ -218,6 +219,7 @@ int wb_cmd_backup(const struct wb_options *options)
         .progress = wb_progress_bytes,
         .progress_context = &backup.progress,
     };
+    wb_heaps_share(); /* threads put objects of many sizes */
     if (backup.how.follow)
         wb_stop_on_signals();
     err = backup.how.follow ? follow(&backup) : once(&backup);
