@@ -179,7 +179,7 @@ static void take_shape(const char header[HEADER_BYTES], struct wb_bucket_file *f
     file->key = key_of(header);
 }
 
-/* Removes what a crash left under these names. Whoever looks through the node may have claimed it for a moment. */
+/* Removes what a crash left under these names. Somebody who looks through the node may have claimed it for a moment. */
 static int clear_names(struct wb_node *node, const struct wb_bucket_shape *shape)
 {
     int err = wb_bucket_file_remove(node, shape->number, shape->revision);

@@ -117,8 +117,8 @@ void wb_bucket_file_header(const struct wb_bucket_file *file, const uint8_t *rep
 void wb_bucket_file_close(struct wb_bucket_file *file);
 
 /*
- * Claims both files, which whoever writes to them must have done. Who changes buckets has the transaction of the
- * catalog, so that others claim them only for a moment: it waits for these. WB_E_BUSY after seconds.
+ * Claims both files, which a writer must have done before it writes to them. One that changes buckets has the
+ * transaction of the catalog, so that others claim them only for a moment: it waits for these. WB_E_BUSY after seconds.
  */
 int wb_bucket_file_claim(struct wb_bucket_file *file);
 void wb_bucket_file_release(struct wb_bucket_file *file);
@@ -223,14 +223,14 @@ struct wb_bucket_reader {
 int wb_bucket_reader_init(struct wb_bucket_reader *reader);
 void wb_bucket_reader_release(struct wb_bucket_reader *reader);
 
-/* The bucket is about to be changed, or to be read anew. */
+/* The bucket is about to be changed, or to be read again. */
 void wb_bucket_reader_forget(struct wb_bucket_reader *reader);
 
 /* The record of a version; replaces what record_out held. Checks that the block has this page there. */
 int wb_bucket_read_record(struct wb_bucket_reader *reader, const struct wb_bucket_file *file,
                           const struct wb_bucket *bucket, size_t at, struct wb_buf *record_out);
 
-/* Appends it to records_out, for whoever reads all records of a bucket; head: only digests and head
+/* Appends it to records_out, for a reader of all records of a bucket; head: only digests and head
  * (wb_block_read_head). */
 int wb_bucket_append_record(struct wb_bucket_reader *reader, const struct wb_bucket_file *file,
                             const struct wb_bucket *bucket, size_t at, bool head, struct wb_buf *records_out);
@@ -275,7 +275,7 @@ int wb_bucket_extent_read_bytes(const struct wb_bucket_file *file, uint64_t at, 
 int wb_bucket_keep(const struct wb_bucket_file *file, const struct wb_bucket_origin *origin, struct wb_slice bytes,
                    uint64_t *end, uint64_t *bytes_out);
 
-/* Whether an extent is one of these; and the error of whoever wants to read a page from it. */
+/* Whether an extent is one of these; and the error for reading a page from it. */
 bool wb_bucket_kept_is(struct wb_slice extent);
 int wb_bucket_kept_error(struct wb_slice extent);
 

@@ -392,10 +392,10 @@ int wb_bucket_read(const struct wb_bucket_file *file, uint64_t number, struct wb
 
 int wb_bucket_read_strictly(const struct wb_bucket_file *file, uint64_t number, struct wb_bucket *bucket)
 {
+    WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
     const char *wrong = NULL;
     int err = read_once(file, number, false, bucket, &wrong);
 
-    WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
     if (err == 0 && bucket->overflow_bytes == 0) {
         /* The image was read into the same memory as the bucket, of which it is the beginning. */
         for (size_t i = bucket->image.len; i < file->bucket_bytes && err == 0; i++)

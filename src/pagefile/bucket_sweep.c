@@ -179,10 +179,10 @@ void wb_bucket_doubles_header(const struct wb_bucket_file *file, char bytes_out[
 
 int wb_bucket_swept_clear(const struct wb_bucket_file *file)
 {
+    WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
     struct doubles_header header = empty_header(file);
     int err = write_header(file, &header);
 
-    WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
     if (err == 0)
         err = wb_node_file_truncate(&file->doubles, IMAGES_AT);
     return err < 0 ? err : wb_node_file_sync(&file->doubles);

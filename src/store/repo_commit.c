@@ -197,10 +197,10 @@ static int place_records(struct log_commit *c, const uint32_t *order, size_t cou
 /* Makes the page of which these are copies, unless that comes later. */
 static int adopt_page(struct log_commit *c, const uint32_t *order, size_t count)
 {
+    WB_CHECK(count > 0);
     struct wb_repo_writer *writer = c->edit.repo->writer;
     int err = place_records(c, order, count);
 
-    WB_CHECK(count > 0);
     if (err < 0 || !writer->adopt)
         return err;
     err = writer->adopt(writer->adopt_context, &c->edit, order, count);

@@ -137,7 +137,7 @@ static const char *const ours[] = {
     "thresholds",
 };
 
-/* The names that stay when a copy starts anew. */
+/* The names that stay when a copy starts again. */
 enum { OURS_KEPT = 3 };
 
 static bool is_ours(const char *name, size_t first)
@@ -247,18 +247,14 @@ int wb_unfinished_check(const char *dir, bool *unfinished_out)
 
 int wb_unfinished_lock(const char *dir, struct wb_file *lock_out)
 {
-    char *path = wb_path_join(dir, WB_SUPERBLOCK_LOCK_NAME);
-    int err = path ? wb_path_mkdirs(dir) : WB_E_NOMEM;
+    int err = wb_path_mkdirs(dir);
 
     if (err == 0)
-        err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, lock_out);
-    if (err == 0)
-        err = wb_file_lock(lock_out, false);
-    if (err == 0 && wb_file_unlinked(lock_out)) /* by one that gave up just now */
-        err = WB_E_BUSY;
-    if (err < 0)
+        err = wb_file_open_locked(dir, WB_SUPERBLOCK_LOCK_NAME, lock_out);
+    if (err == 0 && wb_file_unlinked(lock_out)) { /* by one that gave up just now */
         wb_file_close(lock_out);
-    wb_free(path);
+        err = WB_E_BUSY;
+    }
     return err == WB_E_BUSY ? wb_fail(err, "another process is making a repository in %s", dir) : err;
 }
 

@@ -4,8 +4,8 @@
  *
  *   a new or empty directory -> mark -> everything else -> webbase.repo -> the mark goes
  *
- * As long as there is no webbase.repo, nobody can open it, and the mark says why. Whoever dies in between leaves the
- * mark, and whoever makes the next copy in the same directory removes what is there and starts anew.
+ * As long as there is no webbase.repo, nobody can open it, and the mark says why. A process that dies in between
+ * leaves the mark, and the next copy into the same directory removes what is there and starts again.
  */
 #ifndef WB_STORE_UNFINISHED_H
 #define WB_STORE_UNFINISHED_H

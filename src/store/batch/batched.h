@@ -99,7 +99,7 @@ int wb_batched_outside_bytes(struct wb_batched *batch, uint64_t *bytes_out);
 
 /*
  * Scans of all processes go through the gate, and stay until they end. A transfer first keeps new ones out, then waits
- * until all have left. Whoever ends, however that happens, has left.
+ * until all have left. A process that ends, however that happens, has left.
  */
 struct wb_batched_gate {
     struct wb_file file;

@@ -415,7 +415,7 @@ static void test_killed(void **state)
     use_small_sizes(60000);
     test_dir(targets);
     path_in(targets, "to", to);
-    for (unsigned round = 0; round < rounds; round++) {
+    for (unsigned round = 0; round < rounds || unfinished == 0; round++) {
         struct timespec began, ended;
         struct wb_store *store = NULL;
         if (round % 8 == 0) {
@@ -449,7 +449,6 @@ static void test_killed(void **state)
         verify_clean(to);
         remove_tree(to);
     }
-    must(unfinished > 0);
     drop_pieces(&p);
     use_usual_sizes();
 }
