@@ -16,14 +16,14 @@ struct needed_entry {
     uint32_t count;
     bool shipment;
 };
-union needed WB_MAP_OF(struct needed_entry);
+union needed_names WB_MAP_OF(struct needed_entry);
 
 static uint64_t name_hash(const struct wb_vault_object *object)
 {
     return object->run ^ (uint64_t)object->count << 32 ^ object->count;
 }
 
-static int need(union needed *needed, bool shipment, const struct wb_vault_object *object)
+static int need(union needed_names *needed, bool shipment, const struct wb_vault_object *object)
 {
     struct needed_entry *entry = wb_map_add(needed, name_hash(object));
 
@@ -35,7 +35,7 @@ static int need(union needed *needed, bool shipment, const struct wb_vault_objec
     return 0;
 }
 
-static bool is_needed(const union needed *needed, bool shipment, const struct wb_vault_object *object)
+static bool is_needed(const union needed_names *needed, bool shipment, const struct wb_vault_object *object)
 {
     struct needed_entry *entry = NULL;
 
@@ -45,7 +45,7 @@ static bool is_needed(const union needed *needed, bool shipment, const struct wb
     return false;
 }
 
-static int find_needed(const struct wb_vault_manifest *manifest, union needed *needed)
+static int find_needed(const struct wb_vault_manifest *manifest, union needed_names *needed)
 {
     int err = 0;
 
@@ -58,7 +58,7 @@ static int find_needed(const struct wb_vault_manifest *manifest, union needed *n
 }
 
 /* Takes what is needed off a list, and deletes the rest; what cannot be deleted stays in the list. */
-static int delete_unneeded(struct wb_vault_shipper *shipper, const union needed *needed,
+static int delete_unneeded(struct wb_vault_shipper *shipper, const union needed_names *needed,
                            struct wb_vault_garbages *garbage)
 {
     size_t kept = 0;
@@ -74,7 +74,7 @@ static int delete_unneeded(struct wb_vault_shipper *shipper, const union needed 
 void wb_vault_clean_garbage(struct wb_vault_shipper *shipper)
 {
     struct wb_vault_manifest *manifest = &shipper->manifest;
-    union needed needed = WB_MAP_INIT(0);
+    union needed_names needed = WB_MAP_INIT(0);
 
     if (manifest->garbage.count == 0)
         return;
@@ -127,7 +127,7 @@ static int note_parts(struct wb_vault_shipper *shipper, struct wb_vault_garbages
 int wb_vault_clean_leftovers(struct wb_vault_shipper *shipper)
 {
     struct wb_vault_garbages found = WB_VEC_INIT;
-    union needed needed = WB_MAP_INIT(0);
+    union needed_names needed = WB_MAP_INIT(0);
     int err = find_needed(&shipper->manifest, &needed);
 
     if (err == 0)

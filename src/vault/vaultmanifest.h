@@ -76,7 +76,7 @@ struct wb_vault_garbages WB_VEC_OF(struct wb_vault_garbage);
 struct wb_vault_objects WB_VEC_OF(struct wb_vault_object);
 struct wb_vault_numbers WB_VEC_OF(uint64_t);
 
-/* ---- shipments ------------------------------------------------------------------------------------------------- */
+/* ---- shipments ----------------------------------------------------------------------------------------------- */
 
 struct wb_vault_shipment {
     bool full;
@@ -101,7 +101,7 @@ int wb_vault_shipment_decode(const char *name, const struct wb_vault_object *sel
                              struct wb_vault_shipment *shipment_out);
 void wb_vault_shipment_release(struct wb_vault_shipment *shipment);
 
-/* ---- the manifest ---------------------------------------------------------------------------------------------- */
+/* ---- the manifest -------------------------------------------------------------------------------------------- */
 
 /* All zero: of a vault in which nothing is yet. */
 struct wb_vault_manifest {

@@ -60,7 +60,7 @@ void wb_vault_memory_close(struct wb_vault_memory *memory);
 /* Replaces the file, durably. */
 int wb_vault_memory_save(const struct wb_vault_memory *memory);
 
-/* ---- stamps: number says of which shipment. store: wb_store_state_stamps(). Sorted by name. */
+/* ---- stamps: number says of which shipment. store: wb_store_state_stamps(). Sorted by name. ------------------ */
 
 int wb_vault_stamps_save(const struct wb_vault_memory *memory, uint64_t number, struct wb_slice store,
                          const struct wb_vault_stamps *stamps);
@@ -73,7 +73,7 @@ void wb_vault_stamps_release(struct wb_vault_stamps *stamps);
 /* NULL if there is none. */
 const struct wb_vault_stamp *wb_vault_stamps_find(const struct wb_vault_stamps *stamps, const char *name);
 
-/* ---- parts: objects that were put, but that no shipment has yet */
+/* ---- parts: objects that were put, but that no shipment has yet ---------------------------------------------- */
 
 struct wb_vault_part {
     uint64_t file; /* hash of the path */

@@ -66,8 +66,8 @@ int wb_vault_object_pack(enum wb_vault_kind kind, struct wb_slice contents, bool
                          struct wb_vault_object *object);
 
 /*
- * The same for contents that lie behind WB_VAULT_OBJECT_HEAD bytes of *bytes, which become the head: nothing is copied, and
- * nothing is compressed.
+ * The same for contents that lie behind WB_VAULT_OBJECT_HEAD bytes of *bytes, which become the head: nothing is copied,
+ * and nothing is compressed.
  */
 void wb_vault_object_seal(enum wb_vault_kind kind, struct wb_buf *bytes, struct wb_vault_object *object);
 

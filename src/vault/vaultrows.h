@@ -18,7 +18,7 @@ struct wb_vault_row {
     struct wb_slice value; /* ptr is NULL: there is no such row any more */
 };
 
-/* ---- writing */
+/* ---- writing ------------------------------------------------------------------------------------------------- */
 
 struct wb_vault_rows_writer {
     struct wb_buf bytes; /* the piece so far */
@@ -33,7 +33,7 @@ int wb_vault_rows_add(struct wb_vault_rows_writer *writer, const struct wb_vault
 void wb_vault_rows_clear(struct wb_vault_rows_writer *writer);
 void wb_vault_rows_release(struct wb_vault_rows_writer *writer);
 
-/* ---- reading */
+/* ---- reading ------------------------------------------------------------------------------------------------- */
 
 struct wb_vault_rows_reader {
     const char *name; /* of the object, for messages; borrowed */

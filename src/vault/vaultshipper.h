@@ -14,6 +14,8 @@
 #include "vault/vaultput.h"
 #include "vault/vaultstatus.h"
 
+#define WB_VAULT_SHIPPER_MAGIC 0x57425653u
+
 struct wb_vault_shipper {
     unsigned magic;
     char *dir;
@@ -48,7 +50,17 @@ struct wb_vault_shipper {
     bool looked, fresh;
 };
 
-/* ---- vaultowner.c */
+/* ---- vaultshipper.c ------------------------------------------------------------------------------------------ */
+
+/* For people who watch: so many bytes are to be shipped; the newest state is safe; the last attempt has failed. */
+void wb_vault_note_waiting(struct wb_vault_shipper *shipper, uint64_t bytes);
+void wb_vault_note_safe(struct wb_vault_shipper *shipper);
+void wb_vault_note_failure(struct wb_vault_shipper *shipper);
+
+/* Marks the state that was shipped last, so that the next process finds what has changed since. */
+int wb_vault_mark_last(struct wb_vault_shipper *shipper);
+
+/* ---- vaultowner.c -------------------------------------------------------------------------------------------- */
 
 /*
  * Reads head and, if need be, the manifest, and decides whose the vault is. WB_E_DENIED, with `lost`, if this copy may
@@ -62,7 +74,7 @@ int wb_vault_check_head(struct wb_vault_shipper *shipper);
 /* Writes head, which names the manifest's newest shipment. */
 int wb_vault_put_head(struct wb_vault_shipper *shipper);
 
-/* ---- vaultshiprows.c */
+/* ---- vaultshiprows.c ----------------------------------------------------------------------------------------- */
 
 /*
  * Plans the rows of all parts, and hands them to the putter. before() is called before the first one is. merge: what
@@ -71,7 +83,7 @@ int wb_vault_put_head(struct wb_vault_shipper *shipper);
 int wb_vault_ship_rows(struct wb_vault_shipper *shipper, struct wb_vault_plan *plan, struct wb_vault_putter *putter,
                        bool merge, int (*before)(struct wb_vault_shipper *shipper, uint64_t number));
 
-/* ---- vaultclean.c */
+/* ---- vaultclean.c -------------------------------------------------------------------------------------------- */
 
 /* Deletes the manifest's garbage; what is alive in it is a mistake, and stays. */
 void wb_vault_clean_garbage(struct wb_vault_shipper *shipper);

@@ -110,7 +110,7 @@ int wb_vault_noted_read(const char *folder, struct wb_vault_noted *noted_out, st
 
 /* ---- the door ------------------------------------------------------------------------------------------------ */
 
-struct walk {
+struct status_walk {
     const char *folder;
     int (*each)(void *context, const struct wb_vault_status *status);
     void *context;
@@ -128,7 +128,7 @@ static bool is_locked(const char *folder)
     return locked;
 }
 
-static int pass_status(const struct walk *walk, const char *folder)
+static int pass_status(const struct status_walk *walk, const char *folder)
 {
     struct wb_vault_noted noted;
     struct wb_buf url = WB_BUF_INIT;
@@ -154,7 +154,7 @@ static int pass_status(const struct walk *walk, const char *folder)
 
 static int look_at(void *context, const struct wb_path_entry *entry)
 {
-    const struct walk *walk = context;
+    const struct status_walk *walk = context;
 
     if (entry->kind != WB_PATH_DIR || strlen(entry->name) != KEY_DIGITS)
         return 0;
@@ -167,7 +167,7 @@ static int look_at(void *context, const struct wb_path_entry *entry)
 int wb_vault_status_each(const char *dir, int (*each)(void *context, const struct wb_vault_status *status),
                          void *context)
 {
-    struct walk walk = {wb_path_join(dir, WB_VAULT_FOLDER), each, context};
+    struct status_walk walk = {wb_path_join(dir, WB_VAULT_FOLDER), each, context};
     int err = !walk.folder                               ? WB_E_NOMEM
               : wb_path_kind(walk.folder) == WB_PATH_DIR ? wb_path_each(walk.folder, look_at, &walk)
                                                          : 0;

@@ -370,13 +370,13 @@ int wb_store_loader_finish(struct wb_store_loader *loader)
         err = finish_update(loader, &whole);
     if (err == 0)
         err = wb_path_sync_dir(loader->dir);
-    if (err == 0)
-        err = write_superblock(&loader->parts[0]);
-    if (err == 0)
-        err = wb_unfinished_end(loader->dir);
     if (err == 0 && loader->made)
         err = wb_path_sync_parent(loader->dir);
+    if (err == 0)
+        err = write_superblock(&loader->parts[0]);
     loader->finished = err == 0;
+    if (err == 0)
+        (void)wb_unfinished_end(loader->dir); /* beside a superblock, a mark that stays means nothing */
     return err;
 }
 
@@ -424,7 +424,8 @@ static void leave(struct wb_store_loader *loader)
     wb_error_save(0, &why);
     if (loader->lock.fd >= 0 && wb_unfinished_check(loader->dir, &unfinished) == 0 && !unfinished)
         remove_file(loader, WB_SUPERBLOCK_LOCK_NAME);
-    (void)wb_folder_remove(loader->dir);
+    if (loader->made)
+        (void)wb_folder_remove(loader->dir);
     wb_error_restore(&why);
 }
 
@@ -446,7 +447,7 @@ void wb_store_loader_close(struct wb_store_loader *loader)
         close_part(&loader->parts[i]);
     if (loader->begun && !loader->finished)
         take_back(loader);
-    else if (!loader->begun && loader->made && loader->dir)
+    else if (!loader->begun && loader->dir)
         leave(loader);
     wb_file_close(&loader->lock);
     wb_free(loader->dir);
