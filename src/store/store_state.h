@@ -81,7 +81,10 @@ int wb_store_state_each_changed(struct wb_store_state *state, const char *name, 
  */
 int wb_store_state_read(struct wb_store_state *state, const char *name, uint64_t offset, size_t len, void *bytes_out);
 
-/* What identifies the state for a later hold: opaque, small (a few bytes for each bucket file). */
+/*
+ * What identifies the state for a later hold of the same directory, not of a copy that has gone its own way: opaque,
+ * small (a few bytes for each bucket file).
+ */
 int wb_store_state_stamps(struct wb_store_state *state, struct wb_buf *stamps_out);
 
 /* ---- rows ---------------------------------------------------------------------------------------------------- */
