@@ -520,6 +520,8 @@ static void test_other_texts(void **state)
     open_memory(dir, &memory, &orphan);
     must(memory.number == 0);
     wb_vault_memory_close(&memory);
+    must(wb_path_kind(folder) == WB_PATH_NONE); /* nothing has come of it */
+    must_ok(wb_path_mkdirs(folder));
     path_in(folder, names[1], path);
     replace_text(path, "webbase backup\nformat 2\nwhatever");
     must(wb_vault_noted_read(folder, &got, &url) == WB_E_NEWER);
