@@ -44,7 +44,6 @@ struct wb_store_state_facts {
     uint64_t takedowns;      /* pages that were ever removed from everywhere; grows only. Both parts together */
     uint64_t takedowns_open; /* ... since the last compaction: their bytes may still be in files of this state */
     size_t parts;            /* catalogs */
-    int64_t oldest_page_ms;  /* not used by the store: 0 */
 };
 void wb_store_state_facts(const struct wb_store_state *state, struct wb_store_state_facts *facts_out);
 
