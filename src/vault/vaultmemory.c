@@ -332,7 +332,7 @@ int wb_vault_memory_open(const char *dir, const char *url, struct wb_vault_memor
 /* Nothing has ever come of it: leaves no folder behind. */
 static void remove_folder(const struct wb_vault_memory *memory)
 {
-    static const char *const names[] = {"parts", "status", "memory", "lock"};
+    static const char *const names[] = {"parts", "status", "status.tmp", "memory", "lock"};
     struct wb_error_copy error;
     char *path = NULL;
 

@@ -54,11 +54,13 @@ static int begin_attempt(struct wb_vault_shipper *shipper, uint64_t number)
     struct wb_vault_memory *memory = &shipper->memory;
     int err = note_stale(memory, shipper->run);
 
-    if (err < 0)
+    if (err < 0 || (memory->attempt == number && memory->run == shipper->run && shipper->begun == number))
         return err;
     memory->attempt = number;
     memory->run = shipper->run;
-    return wb_vault_memory_save(memory);
+    err = wb_vault_memory_save(memory);
+    shipper->begun = err == 0 ? number : 0;
+    return err;
 }
 
 /* Whether the next shipment is a full one. */
@@ -121,7 +123,8 @@ static int plan_all(struct attempt *attempt, const struct wb_vault_stamps *known
 static int put_news(struct attempt *attempt)
 {
     struct wb_vault_shipper *shipper = attempt->shipper;
-    bool stamps = shipper->trusted && shipper->stamps_number == shipper->manifest.number && shipper->stamps_number;
+    bool stamps = shipper->trusted && shipper->stamps_number && shipper->stamps_number <= shipper->manifest.number &&
+                  shipper->stamps_term == shipper->term;
     const struct wb_vault_stamps none = WB_VEC_INIT;
     int err = wb_collect(shipper->dir, stamps ? &shipper->store_stamps : NULL, &attempt->moment);
 
@@ -301,6 +304,7 @@ static int remember(struct attempt *attempt)
     struct wb_vault_memory *memory = &shipper->memory;
     const struct wb_vault_manifest *manifest = &shipper->manifest;
     struct wb_buf stamps = WB_BUF_INIT;
+    bool trusted = shipper->trusted;
 
     if (shipper->last != shipper->anchor)
         wb_store_state_let_go(shipper->last);
@@ -315,8 +319,6 @@ static int remember(struct attempt *attempt)
     int err = note_stale(memory, shipper->run);
     if (err == 0)
         err = wb_store_state_stamps(shipper->last, &stamps);
-    if (err == 0)
-        err = wb_vault_stamps_save(memory, manifest->number, wb_buf_slice(&stamps), &attempt->plan.stamps);
     if (err < 0) {
         wb_buf_release(&stamps);
         return err;
@@ -327,6 +329,7 @@ static int remember(struct attempt *attempt)
     shipper->stamps = attempt->plan.stamps;
     attempt->plan.stamps = (struct wb_vault_stamps)WB_VEC_INIT;
     shipper->stamps_number = manifest->number;
+    shipper->stamps_term = shipper->term;
     memory->number = manifest->number;
     memory->shipment = manifest->chain.items[manifest->chain.count - 1];
     memory->term = shipper->term;
@@ -336,7 +339,7 @@ static int remember(struct attempt *attempt)
         memory->since_ms = manifest->points.items[manifest->points.count - 1].time_ms;
     shipper->trusted = true;
     shipper->options.take_over = false; /* from now on, another owner is not taken over again */
-    return 0;
+    return trusted ? 0 : wb_vault_save_stamps(shipper);
 }
 
 /* What is left to do when the state is safe. */
@@ -346,16 +349,14 @@ static int settle(struct attempt *attempt)
     bool often = shipper->options.follow && wb_clock_mono_ns() - shipper->marked_ns < MARK_EVERY_NS;
     int err = remember(attempt);
 
-    if (err == 0)
-        err = wb_vault_memory_save(&shipper->memory);
-    if (err == 0 && !often)
-        err = wb_vault_mark_last(shipper);
     wb_vault_clean_garbage(shipper);
     if (err == 0)
         (void)wb_vault_clean_leftovers(shipper);
     if (shipper->manifest.garbage.count == 0)
         shipper->memory.deleted = shipper->manifest.number;
-    return err < 0 ? err : wb_vault_memory_save(&shipper->memory);
+    if (err < 0)
+        return err;
+    return often ? wb_vault_memory_save(&shipper->memory) : wb_vault_mark_last(shipper);
 }
 
 /* ---- the door ------------------------------------------------------------------------------------------------ */

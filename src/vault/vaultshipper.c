@@ -90,7 +90,8 @@ static int open_memory(struct wb_vault_shipper *shipper, const char *url)
     if (err == 0 && orphan.len)
         err = wb_store_unmark(shipper->dir, wb_buf_slice(&orphan)); /* it came along with the catalog */
     if (err == 0)
-        err = wb_vault_stamps_load(&shipper->memory, &shipper->stamps_number, &shipper->store_stamps, &shipper->stamps);
+        err = wb_vault_stamps_load(&shipper->memory, &shipper->stamps_number, &shipper->stamps_term,
+                                   &shipper->store_stamps, &shipper->stamps);
     if (err == 0 && shipper->memory.since_ms)
         err = wb_vault_noted_read(shipper->memory.folder, &shipper->status, &noted);
     wb_buf_release(&orphan);
@@ -145,26 +146,29 @@ void wb_vault_shipper_renew(struct wb_vault_shipper *shipper)
 
 /* ---- marks --------------------------------------------------------------------------------------------------- */
 
+int wb_vault_save_stamps(struct wb_vault_shipper *shipper)
+{
+    return wb_vault_stamps_save(&shipper->memory, shipper->stamps_number, shipper->stamps_term,
+                                wb_buf_slice(&shipper->store_stamps), &shipper->stamps);
+}
+
 int wb_vault_mark_last(struct wb_vault_shipper *shipper)
 {
     struct wb_vault_memory *memory = &shipper->memory;
     struct wb_buf mark = WB_BUF_INIT, old = WB_BUF_INIT;
-    struct wb_error_copy error;
 
-    if (!shipper->last || memory->mark_number == shipper->last_number)
-        return 0;
-    wb_error_save(WB_E_IO, &error);
-    if (wb_store_state_mark(shipper->last, &mark) <
-        0) { /* then all rows are shipped again, which costs no more than time */
-        wb_buf_release(&mark);
-        wb_error_restore(&error);
-        return 0;
+    WB_CHECK(shipper->last != NULL);
+    /* If there is no mark, all rows are shipped again by the next process, which costs no more than time. */
+    if (memory->mark_number != shipper->last_number && wb_store_state_mark(shipper->last, &mark) == 0) {
+        old = wb_buf_take(&memory->mark);
+        memory->mark = wb_buf_take(&mark);
+        memory->mark_number = shipper->last_number;
+        shipper->marked_ns = wb_clock_mono_ns();
     }
-    old = wb_buf_take(&memory->mark);
-    memory->mark = wb_buf_take(&mark);
-    memory->mark_number = shipper->last_number;
-    shipper->marked_ns = wb_clock_mono_ns();
-    int err = wb_vault_memory_save(memory);
+    wb_buf_release(&mark);
+    int err = wb_vault_save_stamps(shipper);
+    if (err == 0)
+        err = wb_vault_memory_save(memory);
     if (err == 0 && old.len)
         (void)wb_store_unmark(shipper->dir, wb_buf_slice(&old));
     wb_buf_release(&old);
@@ -178,7 +182,12 @@ void wb_vault_shipper_close(struct wb_vault_shipper *shipper)
     if (!shipper)
         return;
     WB_CHECK(shipper->magic == MAGIC);
-    (void)wb_vault_mark_last(shipper);
+    if (shipper->last && shipper->memory.mark_number != shipper->last_number) {
+        struct wb_error_copy error;
+        wb_error_save(WB_E_IO, &error);
+        (void)wb_vault_mark_last(shipper);
+        wb_error_restore(&error);
+    }
     shipper->options.follow = false;
     if (shipper->memory.lock.fd >= 0 && shipper->memory.since_ms)
         note(shipper);

@@ -452,7 +452,7 @@ static void test_parts_and_stamps(void **state)
     struct wb_buf orphan = WB_BUF_INIT, store = WB_BUF_INIT;
     struct wb_file file = WB_FILE_INIT;
     char dir[DIR_MAX], path[DIR_MAX];
-    uint64_t end, number;
+    uint64_t end, number, term;
 
     (void)state;
     test_dir(dir);
@@ -472,14 +472,14 @@ static void test_parts_and_stamps(void **state)
     must(parts.count == 0);
     must_ok(wb_vec_push(&stamps, (struct wb_vault_stamp){wb_strdup("a/b"), 7, {1, 2, 3}}));
     must_ok(wb_vec_push(&stamps, (struct wb_vault_stamp){wb_strdup("c/d"), 8, {4, 5, -6}}));
-    must_ok(wb_vault_stamps_save(&memory, 11, WB_SLICE_LIT("store"), &stamps));
-    must_ok(wb_vault_stamps_load(&memory, &number, &store, &stamps));
+    must_ok(wb_vault_stamps_save(&memory, 11, 3, WB_SLICE_LIT("store"), &stamps));
+    must_ok(wb_vault_stamps_load(&memory, &number, &term, &store, &stamps));
     const struct wb_vault_stamp *found = wb_vault_stamps_find(&stamps, "c/d");
-    must(number == 11 && stamps.count == 2 && found && found->size == 8 && found->stamp.changed_ns == -6);
+    must(number == 11 && term == 3 && stamps.count == 2 && found && found->size == 8 && found->stamp.changed_ns == -6);
     must(wb_slice_equal(wb_buf_slice(&store), WB_SLICE_LIT("store")) && !wb_vault_stamps_find(&stamps, "a"));
     snprintf(path, sizeof path, "%s/stamps", memory.folder);
     flip_byte(path, 30, 1);
-    must_ok(wb_vault_stamps_load(&memory, &number, &store, &stamps));
+    must_ok(wb_vault_stamps_load(&memory, &number, &term, &store, &stamps));
     must(number == 0 && stamps.count == 0 && store.len == 0);
     wb_vault_memory_close(&memory);
     wb_vault_stamps_release(&stamps);
