@@ -24,7 +24,7 @@
 #include "base/vec.h"
 #include "dispenser/dispenser.h"
 #include "dispenser/dispenser_sql.h"
-#include "dispenser/sql.h"
+#include "sql/sql.h"
 
 enum {
     /*

@@ -68,8 +68,9 @@ static struct wb_sql *open_sql(const struct place *place, const char *const *tex
     char path[128];
 
     snprintf(path, sizeof path, "%s/dispenser.db", place->dir);
-    must_ok(place->postgres ? wb_sql_open_postgres(place->url, texts, count, &sql) : wb_sql_open_sqlite(path, texts,
-                                                                                                        count, &sql));
+    struct wb_sql_options options = {.texts = texts, .count = count, .take_turns = true};
+    must_ok(place->postgres ? wb_sql_open_postgres(place->url, &options, &sql)
+                            : wb_sql_open_sqlite(path, &options, &sql));
     return sql;
 }
 

@@ -1,26 +1,43 @@
 /*
  * sql_postgres.c - implements sql.h over a PostgreSQL server, for crawlers on several machines.
  *
- * A writing transaction starts with an advisory lock that all writers take. So what one reads and then changes (an
- * address that nobody holds, a head that is the best) no other changes in between, as in SQLite. SELECT ... FOR UPDATE
- * SKIP LOCKED would let two claims run at once and give two sites of one address to two processes. The server ends a
- * client that dies or hangs inside a transaction, and releases its lock.
+ * With take_turns, a writing transaction starts with an advisory lock that all writers take; it ends with the transaction.
+ * So what one reads and then changes (an address that nobody holds, a head that is the best) no other changes in between,
+ * as in SQLite. SELECT ... FOR UPDATE SKIP LOCKED would let two claims run at once and give two sites of one address to
+ * two processes.
  *
- * The next wb_sql_begin() reopens a connection that broke. The URL is never printed: it may contain a password.
+ * Both sides bound how long they wait for each other:
+ *
+ *   the server ends a statement after answer_ms, a wait for a lock and a transaction in which nothing happens after half of
+ *   that; so a client that froze or was cut off holds its rows no longer than that
+ *   this side gives up a connection whose answer has not come a second after the server should have given up, however
+ *   alive the connection seems; keep-alive and the time-out of TCP end those to a machine that is gone
+ *
+ * The next wb_sql_begin() reopens a connection that broke, with pauses that grow and whose length is partly random, so that
+ * a thousand clients do not come back at the same moment. The URL is never printed: it may contain a password.
  */
-#include "dispenser/sql.h"
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "os/clock.h"
+#include "sql/sql_driver.h"
 
+#include <errno.h>
 #include <libpq-fe.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { NUMBER_TEXT_MAX = 24 };
+enum {
+    NUMBER_TEXT_MAX = 24,
+    MARGIN_MS = 1000,        /* how much later than the server this side gives up */
+    CONNECT_S_MAX = 10,
+    CONNECT_S_MIN = 2,       /* libpq's own lower limit */
+    REOPEN_MS = 50,
+    REOPEN_DOUBLES = 6,
+};
 
 unsigned wb_sql_reopen_tries = 7; /* about six seconds in total, in which a server can restart */
 
@@ -32,22 +49,29 @@ struct postgres {
     bool *prepared;     /* which of them are prepared in this connection */
     PGresult **results; /* of those that were run */
     int *rows;          /* the current row of each result */
+    bool silent;        /* the connection was given up because no answer came */
 };
 
-/*
- * The planner knows little about tables that have just been filled, so tell it what we know: every one of our
- * statements uses an index. lock_timeout and idle_in_transaction_session_timeout bound how long a process that hangs
- * keeps the others waiting.
- */
 static const char session[] =
     "SET client_min_messages = error; SET standard_conforming_strings = on; SET jit = off;"
+    "SET default_transaction_isolation = 'read committed'";
+
+/* The planner knows little about tables that have just been filled, so tell it that every statement uses an index. */
+static const char indexed[] =
     "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off;"
-    "SET enable_hashjoin = off; SET enable_mergejoin = off; SET default_transaction_isolation = 'read committed';"
-    "SET lock_timeout = 30000; SET idle_in_transaction_session_timeout = 30000; SET statement_timeout = 0";
+    "SET enable_hashjoin = off; SET enable_mergejoin = off";
 
 /* The number is "webbase" as bytes. */
-static const char begin_write[] = "BEGIN; SELECT pg_advisory_xact_lock(33606995460322149)";
+static const char begin_turn[] = "BEGIN; SELECT pg_advisory_xact_lock(33606995460322149)";
 static const char begin_read[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+/*
+ * clock_timestamp() is the present time, not that of the start of the transaction, which may have waited for its
+ * lock.
+ */
+#define NOW_MS "(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT"
+#define TEST_NOW_MS "current_setting('webbase.now_ms')::BIGINT"
+#define NOW_NAME "webbase_now_ms()"
 
 /* ---- errors ---------------------------------------------------------------------------------------- */
 
@@ -70,6 +94,9 @@ static int fail_connection(const struct postgres *p, int code)
 {
     char words[512];
 
+    if (p->silent)
+        return wb_fail(code, "%s has not answered for %u s", p->base.where,
+                       (p->base.options.answer_ms + MARGIN_MS + 999) / 1000);
     connection_words(p, words, sizeof words);
     return wb_fail(code, "cannot reach %s: %s", p->base.where, words);
 }
@@ -88,9 +115,10 @@ static int fail(const struct postgres *p, const PGresult *result)
 {
     /*
      * Serialization failure and deadlock, lock not available, server shutting down, connection lost, two clients that
-     * create the same table or row at the same time.
+     * create the same table or row at the same time; an answer that took too long; a server that has become a standby.
      */
-    static const char *const again[] = {"40", "55P03", "57P0", "08", "25P03", "23505", "42P07", NULL};
+    static const char *const again[] = {"40",    "55P03", "57014", "57P0", "08",
+                                        "25P03", "25006", "23505", "42P07", NULL};
     static const char *const corrupt[] = {"42P01", "42703", "42P10", "XX", "22", NULL};
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     const char *words = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
@@ -113,11 +141,80 @@ static bool succeeded(const PGresult *result)
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
+/* ---- waiting ---------------------------------------------------------------------------------------------------- */
+
+static void disconnect(struct postgres *p);
+
+/* Waits until the server can be read from, or written to. False if it is too late, or the connection broke. */
+static bool wait_for_server(struct postgres *p, bool writing, int64_t until_ns)
+{
+    struct pollfd fd = {.fd = PQsocket(p->conn), .events = (short)(POLLIN | (writing ? POLLOUT : 0))};
+
+    for (;;) {
+        int64_t left_ns = until_ns - wb_clock_mono_ns();
+        int ready = poll(&fd, 1, left_ns > 0 ? (int)(left_ns / 1000000) + 1 : 0);
+        if (ready > 0)
+            return true;
+        if (ready == 0 && left_ns <= 0)
+            p->silent = true;
+        if (p->silent || (ready < 0 && errno != EINTR))
+            return false;
+    }
+}
+
+/* Reads what has come and writes what waits, until a whole result is there. False as above. */
+static bool await_result(struct postgres *p, int64_t until_ns)
+{
+    for (;;) {
+        int left = PQflush(p->conn);
+        if (left < 0 || (left == 0 && !PQisBusy(p->conn)))
+            return true; /* PQgetResult() says what is wrong */
+        if (!wait_for_server(p, left > 0, until_ns))
+            return false;
+        if (!PQconsumeInput(p->conn))
+            return true;
+    }
+}
+
+/*
+ * The answer to what was sent; if it was several statements, that to the last. A connection without an answer is given
+ * up: NULL, and p->silent.
+ */
+static PGresult *answer(struct postgres *p, int sent)
+{
+    int64_t until_ns = wb_clock_mono_ns() + ((int64_t)p->base.options.answer_ms + MARGIN_MS) * 1000000;
+    PGresult *last = NULL, *next;
+
+    p->silent = false;
+    if (!sent)
+        return PQmakeEmptyPGresult(p->conn, PGRES_FATAL_ERROR);
+    do {
+        next = NULL;
+        if (!await_result(p, until_ns)) {
+            PQclear(last);
+            disconnect(p);
+            return NULL;
+        }
+        next = PQgetResult(p->conn);
+        if (next) {
+            PQclear(last);
+            last = next;
+        }
+    } while (next && PQstatus(p->conn) == CONNECTION_OK);
+    return last;
+}
+
+/* Whether an answer is a good one; otherwise its error. Without an answer the connection is gone. */
+static int judge(const struct postgres *p, const PGresult *result)
+{
+    return result && succeeded(result) ? 0 : fail(p, result);
+}
+
 static int exec_text(struct wb_sql *sql, const char *text)
 {
     struct postgres *p = (struct postgres *)sql;
-    PGresult *result = PQexec(p->conn, text);
-    int err = succeeded(result) ? 0 : fail(p, result);
+    PGresult *result = answer(p, PQsendQuery(p->conn, text));
+    int err = judge(p, result);
 
     PQclear(result);
     return err;
@@ -126,23 +223,26 @@ static int exec_text(struct wb_sql *sql, const char *text)
 static int has_table(struct wb_sql *sql, const char *name)
 {
     struct postgres *p = (struct postgres *)sql;
-    PGresult *result = PQexecParams(p->conn, "SELECT to_regclass($1) IS NOT NULL", 1, NULL, &name, NULL, NULL, 0);
-    int err = succeeded(result) ? PQgetvalue(result, 0, 0)[0] == 't' : fail(p, result);
+    PGresult *result = answer(p, PQsendQueryParams(p->conn, "SELECT to_regclass($1) IS NOT NULL", 1, NULL, &name, NULL,
+                                                   NULL, 0));
+    int err = judge(p, result);
 
+    if (err == 0)
+        err = PQgetvalue(result, 0, 0)[0] == 't';
     PQclear(result);
     return err;
 }
 
-/*
- * clock_timestamp() is the present time, not that of the start of the transaction, which may have waited for its
- * lock.
- */
 static int read_clock(struct wb_sql *sql, int64_t *now_ms_out)
 {
     struct postgres *p = (struct postgres *)sql;
-    PGresult *result = PQexec(p->conn, "SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT");
-    int err = succeeded(result) ? 0 : fail(p, result);
 
+    if (sql->test_clock) {
+        *now_ms_out = sql->test_clock();
+        return 0;
+    }
+    PGresult *result = answer(p, PQsendQuery(p->conn, "SELECT " NOW_MS));
+    int err = judge(p, result);
     if (err == 0)
         *now_ms_out = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
     PQclear(result);
@@ -153,7 +253,7 @@ static int read_clock(struct wb_sql *sql, int64_t *now_ms_out)
 
 static void drop_results(struct postgres *p)
 {
-    for (unsigned i = 0; i < p->base.count; i++) {
+    for (unsigned i = 0; i < p->base.options.count; i++) {
         PQclear(p->results[i]);
         p->results[i] = NULL;
     }
@@ -162,7 +262,7 @@ static void drop_results(struct postgres *p)
 static void disconnect(struct postgres *p)
 {
     drop_results(p);
-    memset(p->prepared, 0, p->base.count * sizeof *p->prepared);
+    memset(p->prepared, 0, p->base.options.count * sizeof *p->prepared);
     PQfinish(p->conn);
     p->conn = NULL;
 }
@@ -173,29 +273,58 @@ static void ignore_notice(void *context, const PGresult *result)
     (void)result;
 }
 
+/* What both sides bound is the same for all statements of the connection. */
+static int set_up_session(struct postgres *p)
+{
+    struct wb_buf text = WB_BUF_INIT;
+    unsigned answer_ms = p->base.options.answer_ms;
+    int err = wb_buf_printf(&text,
+                            "%s; SET statement_timeout = %u; SET lock_timeout = %u;"
+                            "SET idle_in_transaction_session_timeout = %u%s%s",
+                            session, answer_ms, (answer_ms + 1) / 2, (answer_ms + 1) / 2,
+                            p->base.options.indexed ? ";" : "", p->base.options.indexed ? indexed : "");
+
+    if (err == 0)
+        err = wb_buf_terminate(&text);
+    if (err == 0)
+        err = exec_text(&p->base, text.ptr);
+    wb_buf_release(&text);
+    return err;
+}
+
 static int connect_once(struct postgres *p)
 {
+    unsigned seconds = p->base.options.answer_ms / 1000;
+    char connect_s[16], user_ms[16];
     /* What comes before the URL is a default that the URL may change. */
-    const char *const names[] = {"connect_timeout",  "keepalives_idle",  "keepalives_interval",
-                                 "keepalives_count", "tcp_user_timeout", "application_name",
-                                 "dbname",           "client_encoding",  NULL};
-    const char *const values[] = {"10", "15", "5", "3", "30000", "webbase", p->url, "UTF8", NULL};
+    const char *const names[] = {"connect_timeout", "keepalives_idle", "keepalives_interval",
+                                 "keepalives_count", "tcp_user_timeout", "target_session_attrs",
+                                 "application_name", "dbname", "client_encoding", NULL};
+    const char *const values[] = {connect_s, "15", "5", "3", user_ms, "read-write", "webbase", p->url, "UTF8", NULL};
 
+    seconds = seconds < CONNECT_S_MIN ? CONNECT_S_MIN : seconds > CONNECT_S_MAX ? CONNECT_S_MAX : seconds;
+    snprintf(connect_s, sizeof connect_s, "%u", seconds);
+    snprintf(user_ms, sizeof user_ms, "%u", p->base.options.answer_ms);
     disconnect(p);
+    p->silent = false;
     p->conn = PQconnectdbParams(names, values, 1);
-    if (!p->conn || PQstatus(p->conn) != CONNECTION_OK)
+    if (!p->conn || PQstatus(p->conn) != CONNECTION_OK || PQsetnonblocking(p->conn, 1) != 0)
         return fail_connection(p, WB_E_IO);
     PQsetNoticeReceiver(p->conn, ignore_notice, NULL);
-    return exec_text(&p->base, session);
+    return set_up_session(p);
 }
 
 static int reconnect(struct postgres *p)
 {
+    int64_t until_ns = wb_clock_mono_ns() + p->base.options.patience_ms * (int64_t)1000000;
     int err = WB_E_IO;
 
     for (unsigned i = 0; i < wb_sql_reopen_tries && err < 0; i++) {
-        unsigned ms = i ? 50u << (i < 8 ? i : 8) : 0;
-        nanosleep(&(struct timespec){ms / 1000, (long)(ms % 1000) * 1000000L}, NULL);
+        unsigned ms = i ? (unsigned)REOPEN_MS << (i < REOPEN_DOUBLES ? i : REOPEN_DOUBLES) : 0;
+        if (i && wb_clock_mono_ns() + ms * (int64_t)1000000 > until_ns)
+            break;
+        if (i)
+            wb_sql_pause(2 * ms);
         err = connect_once(p);
     }
     /* WB_E_IO, so that the caller does not try again. The message is that of the last try. */
@@ -204,7 +333,7 @@ static int reconnect(struct postgres *p)
 
 /* ---- transactions ---------------------------------------------------------------------------------------- */
 
-static int begin_transaction(struct wb_sql *sql, bool write)
+static int begin_transaction(struct wb_sql *sql, enum wb_sql_kind kind)
 {
     struct postgres *p = (struct postgres *)sql;
 
@@ -213,14 +342,22 @@ static int begin_transaction(struct wb_sql *sql, bool write)
         if (err < 0)
             return err;
     }
-    return exec_text(sql, write ? begin_write : begin_read);
+    if (kind == WB_SQL_READ)
+        return exec_text(sql, begin_read);
+    if (sql->options.take_turns)
+        return exec_text(sql, begin_turn);
+    /* A statement alone is a transaction. */
+    return kind == WB_SQL_ONE ? 0 : exec_text(sql, "BEGIN");
 }
 
 static int commit_transaction(struct wb_sql *sql)
 {
     struct postgres *p = (struct postgres *)sql;
-    PGresult *result = PQexec(p->conn, "COMMIT");
-    int err = succeeded(result) ? 0 : fail(p, result);
+
+    if (sql->kind == WB_SQL_ONE && !sql->options.take_turns)
+        return 0;
+    PGresult *result = answer(p, PQsendQuery(p->conn, "COMMIT"));
+    int err = judge(p, result);
 
     /* If the transaction has failed, the server answers COMMIT with ROLLBACK and calls that a success. */
     if (err == 0 && strcmp(PQcmdStatus(result), "COMMIT") != 0)
@@ -234,8 +371,11 @@ static void rollback_transaction(struct wb_sql *sql)
     struct postgres *p = (struct postgres *)sql;
 
     drop_results(p);
-    if (p->conn && PQstatus(p->conn) == CONNECTION_OK && PQtransactionStatus(p->conn) != PQTRANS_IDLE)
-        PQclear(PQexec(p->conn, "ROLLBACK"));
+    if (!p->conn || PQstatus(p->conn) != CONNECTION_OK || PQtransactionStatus(p->conn) == PQTRANS_IDLE)
+        return;
+    /* The answer to an earlier statement may still be on its way if memory was short: then only a new connection helps. */
+    if (PQtransactionStatus(p->conn) == PQTRANS_ACTIVE || exec_text(sql, "ROLLBACK") < 0)
+        disconnect(p);
 }
 
 /* ---- statements --------------------------------------------------------------------------------------------- */
@@ -244,11 +384,20 @@ static int prepare_statement(struct postgres *p, unsigned n, const char *name)
 {
     if (p->prepared[n])
         return 0;
-    PGresult *result = PQprepare(p->conn, name, p->texts[n], 0, NULL);
-    int err = succeeded(result) ? 0 : fail(p, result);
+    PGresult *result = answer(p, PQsendPrepare(p->conn, name, p->texts[n], 0, NULL));
+    int err = judge(p, result);
     p->prepared[n] = err == 0;
     PQclear(result);
     return err;
+}
+
+/* The server knows what the test's clock says. */
+static int tell_test_clock(struct postgres *p)
+{
+    char text[64];
+
+    snprintf(text, sizeof text, "SET webbase.now_ms = '%lld'", (long long)p->base.test_clock());
+    return exec_text(&p->base, text);
 }
 
 /* Writes every value to bytes as text, followed by a NUL. */
@@ -284,13 +433,17 @@ static int run_statement(struct wb_sql *sql, unsigned n, const struct wb_sql_val
     p->results[n] = NULL;
     snprintf(name, sizeof name, "webbase_%u", n);
     err = prepare_statement(p, n, name);
+    if (err == 0 && sql->test_clock)
+        err = tell_test_clock(p);
     if (err == 0)
         err = write_values(values, count, &bytes, texts);
     if (err < 0)
         goto done;
-    p->results[n] = PQexecPrepared(p->conn, name, (int)count, texts, NULL, NULL, 0);
+    p->results[n] = answer(p, PQsendQueryPrepared(p->conn, name, (int)count, texts, NULL, NULL, 0));
     p->rows[n] = 0;
-    err = succeeded(p->results[n]) ? PQntuples(p->results[n]) > 0 : fail(p, p->results[n]);
+    err = judge(p, p->results[n]);
+    if (err == 0)
+        err = PQntuples(p->results[n]) > 0;
 done:
     wb_buf_release(&bytes);
     return err;
@@ -332,9 +485,9 @@ static void close_postgres(struct wb_sql *sql)
 {
     struct postgres *p = (struct postgres *)sql;
 
-    for (unsigned i = 0; p->results && i < p->base.count; i++)
+    for (unsigned i = 0; p->results && i < p->base.options.count; i++)
         PQclear(p->results[i]);
-    for (unsigned i = 0; p->texts && i < p->base.count; i++)
+    for (unsigned i = 0; p->texts && i < p->base.options.count; i++)
         wb_free(p->texts[i]);
     PQfinish(p->conn);
     wb_free(p->texts);
@@ -360,6 +513,11 @@ static const struct wb_sql_driver driver = {
     .end = end_statement,
 };
 
+static int refuse_url(void)
+{
+    return wb_fail(WB_E_INVALID, "the URL of the database is not one that PostgreSQL's library can read");
+}
+
 /*
  * Makes "the PostgreSQL server at HOST:PORT, database NAME". libpq's own message about a URL that it cannot read would
  * quote the URL, password and all.
@@ -367,21 +525,27 @@ static const struct wb_sql_driver driver = {
 static int name_server(const char *url, char **where_out)
 {
     PQconninfoOption *options = PQconninfoParse(url, NULL);
-    const char *host = "", *port = "", *database = "";
+    const char *host = "", *address = "", *port = "", *database = "";
     struct wb_buf text = WB_BUF_INIT;
     int err = 0;
 
     if (!options)
-        return wb_fail(WB_E_INVALID, "the dispenser's URL is not one that PostgreSQL's library can read");
+        return refuse_url();
     for (PQconninfoOption *o = options; o->keyword; o++) {
         if (!o->val)
             continue;
         host = strcmp(o->keyword, "host") == 0 ? o->val : host;
+        address = strcmp(o->keyword, "hostaddr") == 0 ? o->val : address;
         port = strcmp(o->keyword, "port") == 0 ? o->val : port;
         database = strcmp(o->keyword, "dbname") == 0 ? o->val : database;
     }
-    err = wb_buf_printf(&text, "the PostgreSQL server at %s%s%s%s%s", *host ? host : "this machine", *port ? ":" : "",
-                        port, *database ? ", database " : "", database);
+    host = *host ? host : *address ? address : "this machine";
+    /* A '/' in a password ends it: what is taken for a port, and would be shown, is then the beginning of the password. */
+    if (port[strspn(port, "0123456789,")] != '\0')
+        err = refuse_url();
+    if (err == 0)
+        err = wb_buf_printf(&text, "the PostgreSQL server at %s%s%s%s%s", host, *port ? ":" : "", port,
+                             *database ? ", database " : "", database);
     if (err == 0)
         err = wb_buf_terminate(&text);
     if (err == 0)
@@ -391,20 +555,41 @@ static int name_server(const char *url, char **where_out)
     return err;
 }
 
-static int translate_texts(struct postgres *p)
+/* $1 for ?1, and the clock for its name. */
+static int translate_text(const char *text, const char *clock, char **text_out)
 {
-    for (unsigned i = 0; i < p->base.count; i++) {
-        p->texts[i] = wb_strdup(p->base.texts[i]);
-        if (!p->texts[i])
-            return WB_E_NOMEM;
-        for (char *c = p->texts[i]; *c; c++)
-            *c = *c == '?' ? '$' : *c;
+    struct wb_buf out = WB_BUF_INIT;
+    int err = wb_buf_reserve(&out, strlen(text) + 1);
+
+    for (const char *c = text; *c && err == 0;) {
+        if (strncmp(c, NOW_NAME, sizeof NOW_NAME - 1) == 0) {
+            err = wb_buf_append_str(&out, clock);
+            c += sizeof NOW_NAME - 1;
+        } else {
+            err = wb_buf_append_char(&out, *c == '?' ? '$' : *c);
+            c++;
+        }
     }
-    return 0;
+    if (err == 0)
+        err = wb_buf_terminate(&out);
+    if (err == 0)
+        *text_out = wb_buf_take(&out).ptr;
+    wb_buf_release(&out);
+    return err;
 }
 
-int wb_sql_open_postgres(const char *url, const char *const *texts, unsigned count, struct wb_sql **sql_out)
+static int translate_texts(struct postgres *p)
 {
+    int err = 0;
+
+    for (unsigned i = 0; i < p->base.options.count && err == 0; i++)
+        err = translate_text(p->base.options.texts[i], p->base.test_clock ? TEST_NOW_MS : NOW_MS, &p->texts[i]);
+    return err;
+}
+
+int wb_sql_open_postgres(const char *url, const struct wb_sql_options *options, struct wb_sql **sql_out)
+{
+    unsigned count = options->count;
     struct postgres *p = NULL;
     int err = WB_E_NOMEM;
 
@@ -412,7 +597,7 @@ int wb_sql_open_postgres(const char *url, const char *const *texts, unsigned cou
     p = wb_alloc_zero(1, sizeof *p);
     if (!p)
         return WB_E_NOMEM;
-    wb_sql_init(&p->base, &driver, texts, count);
+    wb_sql_init(&p->base, &driver, options);
     p->url = wb_strdup(url);
     p->texts = wb_alloc_zero(count, sizeof *p->texts);
     p->prepared = wb_alloc_zero(count, sizeof *p->prepared);
