@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 enum {
-    TRIES = 12,      /* of a transaction */
+    TRIES = 12,       /* of a transaction */
     PAUSE_MS_MIN = 4, /* the longest pause after the first of them; it doubles */
     PAUSE_DOUBLES = 6,
 };
@@ -33,7 +33,10 @@ static void check_handle(const struct wb_sql *sql)
 
 void wb_sql_init(struct wb_sql *sql, const struct wb_sql_driver *driver, const struct wb_sql_options *options)
 {
-    *sql = (struct wb_sql){.magic = WB_SQL_MAGIC, .driver = driver, .process = getpid(), .options = *options,
+    *sql = (struct wb_sql){.magic = WB_SQL_MAGIC,
+                           .driver = driver,
+                           .process = getpid(),
+                           .options = *options,
                            .test_clock = wb_sql_test_clock};
     if (sql->options.answer_ms == 0)
         sql->options.answer_ms = WB_SQL_ANSWER_MS;

@@ -104,12 +104,12 @@ int wb_sql_url_redact(struct wb_slice url, struct wb_buf *text_out);
 struct wb_sql_options {
     const char *const *texts; /* the table of statements; it must outlive the handle */
     unsigned count;
-    bool take_turns;          /* PostgreSQL: writing transactions run one at a time, as in SQLite */
-    bool indexed;             /* PostgreSQL: an index suits each statement, whatever the planner knows of the tables */
-    bool durable;             /* SQLite: what was committed survives a power failure, too */
-    bool existing;            /* SQLite: do not create the file; WB_E_NOTFOUND if there is none */
-    unsigned answer_ms;       /* how long an answer may take before the connection is given up; 0: a minute */
-    unsigned patience_ms;     /* how long wb_sql_transact() repeats, and wb_sql_begin() connects again; 0: 30 s */
+    bool take_turns;      /* PostgreSQL: writing transactions run one at a time, as in SQLite */
+    bool indexed;         /* PostgreSQL: an index suits each statement, whatever the planner knows of the tables */
+    bool durable;         /* SQLite: what was committed survives a power failure, too */
+    bool existing;        /* SQLite: do not create the file; WB_E_NOTFOUND if there is none */
+    unsigned answer_ms;   /* how long an answer may take before the connection is given up; 0: a minute */
+    unsigned patience_ms; /* how long wb_sql_transact() repeats, and wb_sql_begin() connects again; 0: 30 s */
 };
 
 /*
@@ -171,16 +171,16 @@ enum wb_sql_kind {
     WB_SQL_READ,  /* reads one state */
     WB_SQL_WRITE, /* may write */
     /*
-     * Exactly one statement, which may write. It takes one round trip to a server instead of three, and cannot be rolled
-     * back: what it has done is done, even if wb_sql_rollback() follows.
+     * Exactly one statement, which may write. It takes one round trip to a server instead of three, and cannot be
+     * rolled back: what it has done is done, even if wb_sql_rollback() follows.
      */
     WB_SQL_ONE,
 };
 
 /*
- * Runs work as one transaction, and commits it unless work returns a negative code. As long as there is a passing reason
- * for a failure (WB_SQL_AGAIN), the transaction is rolled back and repeated, after pauses of random length; see above what
- * work must bear. WB_E_BUSY if it never succeeds, WB_E_IO if there is no connection.
+ * Runs work as one transaction, and commits it unless work returns a negative code. As long as there is a passing
+ * reason for a failure (WB_SQL_AGAIN), the transaction is rolled back and repeated, after pauses of random length; see
+ * above what work must bear. WB_E_BUSY if it never succeeds, WB_E_IO if there is no connection.
  */
 typedef int (*wb_sql_work)(struct wb_sql *sql, void *context);
 int wb_sql_transact(struct wb_sql *sql, enum wb_sql_kind kind, wb_sql_work work, void *context);
@@ -203,8 +203,8 @@ void wb_sql_rollback(struct wb_sql *sql);
  * NUL.
  */
 int wb_sql_run(struct wb_sql *sql, unsigned statement, const struct wb_sql_value *values, unsigned count);
-#define WB_SQL_RUN(sql, statement, ...)                                                 \
-    wb_sql_run(sql, statement, (const struct wb_sql_value[]){__VA_ARGS__},              \
+#define WB_SQL_RUN(sql, statement, ...)                                                                                \
+    wb_sql_run(sql, statement, (const struct wb_sql_value[]){__VA_ARGS__},                                             \
                (unsigned)(sizeof(struct wb_sql_value[]){__VA_ARGS__} / sizeof(struct wb_sql_value)))
 
 /* Goes to the next row. Returns 1, 0 at the end, or an error. */

@@ -30,7 +30,7 @@ struct wb_sql_driver {
 #define WB_SQL_MAGIC 0x57425351
 
 enum {
-    WB_SQL_ANSWER_MS = 60000,   /* if the options do not say */
+    WB_SQL_ANSWER_MS = 60000, /* if the options do not say */
     WB_SQL_PATIENCE_MS = 30000,
 };
 
@@ -38,12 +38,12 @@ enum {
 struct wb_sql {
     uint32_t magic;
     const struct wb_sql_driver *driver;
-    int process;              /* the id of the process that opened it */
-    bool in_transaction;      /* between wb_sql_begin() and wb_sql_commit() or wb_sql_rollback() */
-    enum wb_sql_kind kind;    /* of the transaction */
-    unsigned statements_run;  /* in it */
-    bool uncertain;           /* a transaction that was to be repeated may have been committed */
-    char *where;              /* for messages */
+    int process;                   /* the id of the process that opened it */
+    bool in_transaction;           /* between wb_sql_begin() and wb_sql_commit() or wb_sql_rollback() */
+    enum wb_sql_kind kind;         /* of the transaction */
+    unsigned statements_run;       /* in it */
+    bool uncertain;                /* a transaction that was to be repeated may have been committed */
+    char *where;                   /* for messages */
     struct wb_sql_options options; /* with the defaults filled in */
     int64_t (*test_clock)(void);
 };

@@ -1,20 +1,20 @@
 /*
  * sql_postgres.c - implements sql.h over a PostgreSQL server, for crawlers on several machines.
  *
- * With take_turns, a writing transaction starts with an advisory lock that all writers take; it ends with the transaction.
- * So what one reads and then changes (an address that nobody holds, a head that is the best) no other changes in between,
- * as in SQLite. SELECT ... FOR UPDATE SKIP LOCKED would let two claims run at once and give two sites of one address to
- * two processes.
+ * With take_turns, a writing transaction starts with an advisory lock that all writers take; it ends with the
+ * transaction. So what one reads and then changes (an address that nobody holds, a head that is the best) no other
+ * changes in between, as in SQLite. SELECT ... FOR UPDATE SKIP LOCKED would let two claims run at once and give two
+ * sites of one address to two processes.
  *
  * Both sides bound how long they wait for each other:
  *
- *   the server ends a statement after answer_ms, a wait for a lock and a transaction in which nothing happens after half of
- *   that; so a client that froze or was cut off holds its rows no longer than that
- *   this side gives up a connection whose answer has not come a second after the server should have given up, however
- *   alive the connection seems; keep-alive and the time-out of TCP end those to a machine that is gone
+ *   the server ends a statement after answer_ms, a wait for a lock and a transaction in which nothing happens after
+ * half of that; so a client that froze or was cut off holds its rows no longer than that this side gives up a
+ * connection whose answer has not come a second after the server should have given up, however alive the connection
+ * seems; keep-alive and the time-out of TCP end those to a machine that is gone
  *
- * The next wb_sql_begin() reopens a connection that broke, with pauses that grow and whose length is partly random, so that
- * a thousand clients do not come back at the same moment. The URL is never printed: it may contain a password.
+ * The next wb_sql_begin() reopens a connection that broke, with pauses that grow and whose length is partly random, so
+ * that a thousand clients do not come back at the same moment. The URL is never printed: it may contain a password.
  */
 #include "base/buf.h"
 #include "base/check.h"
@@ -32,9 +32,9 @@
 
 enum {
     NUMBER_TEXT_MAX = 24,
-    MARGIN_MS = 1000,        /* how much later than the server this side gives up */
+    MARGIN_MS = 1000, /* how much later than the server this side gives up */
     CONNECT_S_MAX = 10,
-    CONNECT_S_MIN = 2,       /* libpq's own lower limit */
+    CONNECT_S_MIN = 2, /* libpq's own lower limit */
     REOPEN_MS = 50,
     REOPEN_DOUBLES = 6,
 };
@@ -52,9 +52,8 @@ struct postgres {
     bool silent;        /* the connection was given up because no answer came */
 };
 
-static const char session[] =
-    "SET client_min_messages = error; SET standard_conforming_strings = on; SET jit = off;"
-    "SET default_transaction_isolation = 'read committed'";
+static const char session[] = "SET client_min_messages = error; SET standard_conforming_strings = on; SET jit = off;"
+                              "SET default_transaction_isolation = 'read committed'";
 
 /* The planner knows little about tables that have just been filled, so tell it that every statement uses an index. */
 static const char indexed[] =
@@ -117,8 +116,7 @@ static int fail(const struct postgres *p, const PGresult *result)
      * Serialization failure and deadlock, lock not available, server shutting down, connection lost, two clients that
      * create the same table or row at the same time; an answer that took too long; a server that has become a standby.
      */
-    static const char *const again[] = {"40",    "55P03", "57014", "57P0", "08",
-                                        "25P03", "25006", "23505", "42P07", NULL};
+    static const char *const again[] = {"40", "55P03", "57014", "57P0", "08", "25P03", "25006", "23505", "42P07", NULL};
     static const char *const corrupt[] = {"42P01", "42703", "42P10", "XX", "22", NULL};
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     const char *words = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
@@ -223,8 +221,8 @@ static int exec_text(struct wb_sql *sql, const char *text)
 static int has_table(struct wb_sql *sql, const char *name)
 {
     struct postgres *p = (struct postgres *)sql;
-    PGresult *result = answer(p, PQsendQueryParams(p->conn, "SELECT to_regclass($1) IS NOT NULL", 1, NULL, &name, NULL,
-                                                   NULL, 0));
+    PGresult *result =
+        answer(p, PQsendQueryParams(p->conn, "SELECT to_regclass($1) IS NOT NULL", 1, NULL, &name, NULL, NULL, 0));
     int err = judge(p, result);
 
     if (err == 0)
@@ -297,9 +295,11 @@ static int connect_once(struct postgres *p)
     unsigned seconds = p->base.options.answer_ms / 1000;
     char connect_s[16], user_ms[16];
     /* What comes before the URL is a default that the URL may change. */
-    const char *const names[] = {"connect_timeout", "keepalives_idle", "keepalives_interval",
-                                 "keepalives_count", "tcp_user_timeout", "target_session_attrs",
-                                 "application_name", "dbname", "client_encoding", NULL};
+    const char *const names[] = {"connect_timeout",     "keepalives_idle",
+                                 "keepalives_interval", "keepalives_count",
+                                 "tcp_user_timeout",    "target_session_attrs",
+                                 "application_name",    "dbname",
+                                 "client_encoding",     NULL};
     const char *const values[] = {connect_s, "15", "5", "3", user_ms, "read-write", "webbase", p->url, "UTF8", NULL};
 
     seconds = seconds < CONNECT_S_MIN ? CONNECT_S_MIN : seconds > CONNECT_S_MAX ? CONNECT_S_MAX : seconds;
@@ -373,7 +373,8 @@ static void rollback_transaction(struct wb_sql *sql)
     drop_results(p);
     if (!p->conn || PQstatus(p->conn) != CONNECTION_OK || PQtransactionStatus(p->conn) == PQTRANS_IDLE)
         return;
-    /* The answer to an earlier statement may still be on its way if memory was short: then only a new connection helps. */
+    /* The answer to an earlier statement may still be on its way if memory was short: then only a new connection helps.
+     */
     if (PQtransactionStatus(p->conn) == PQTRANS_ACTIVE || exec_text(sql, "ROLLBACK") < 0)
         disconnect(p);
 }
@@ -462,8 +463,8 @@ static struct wb_slice column_text(const struct wb_sql *sql, unsigned n, unsigne
     const struct postgres *p = (const struct postgres *)sql;
 
     WB_CHECK(p->results[n] && p->rows[n] < PQntuples(p->results[n]));
-    return wb_slice(PQgetvalue(p->results[n], p->rows[n], (int)column), (size_t)PQgetlength(p->results[n], p->rows[n],
-                                                                                            (int)column));
+    return wb_slice(PQgetvalue(p->results[n], p->rows[n], (int)column),
+                    (size_t)PQgetlength(p->results[n], p->rows[n], (int)column));
 }
 
 static int64_t column_number(const struct wb_sql *sql, unsigned n, unsigned column)
@@ -540,12 +541,13 @@ static int name_server(const char *url, char **where_out)
         database = strcmp(o->keyword, "dbname") == 0 ? o->val : database;
     }
     host = *host ? host : *address ? address : "this machine";
-    /* A '/' in a password ends it: what is taken for a port, and would be shown, is then the beginning of the password. */
+    /* A '/' in a password ends it: what is taken for a port, and would be shown, is then the beginning of the password.
+     */
     if (port[strspn(port, "0123456789,")] != '\0')
         err = refuse_url();
     if (err == 0)
         err = wb_buf_printf(&text, "the PostgreSQL server at %s%s%s%s%s", host, *port ? ":" : "", port,
-                             *database ? ", database " : "", database);
+                            *database ? ", database " : "", database);
     if (err == 0)
         err = wb_buf_terminate(&text);
     if (err == 0)

@@ -3,8 +3,8 @@
  *
  * The file is in write-ahead-log mode, so readers never wait. With synchronous=NORMAL a commit costs no fsync:
  * committed transactions survive kill -9, while a power failure may undo the last ones (never half of one). That is
- * enough, because the journal of the crawl tells what was lost. A writer that finds the file locked waits for up to
- * the handle's patience.
+ * enough for a dispenser, because the journal of the crawl tells what was lost; `durable` asks for more. A writer that
+ * finds the file locked waits for up to patience_ms.
  *
  * SQLite opens, writes and maps its files itself, not through os/file.h.
  */
