@@ -94,6 +94,13 @@ int wb_sql_clock_epoch(const struct wb_sql *sql, int64_t *epoch_out)
     return sql->driver->clock_epoch ? sql->driver->clock_epoch(epoch_out) : 0;
 }
 
+int wb_sql_lossy(struct wb_sql *sql)
+{
+    check_handle(sql);
+    WB_CHECK(sql->in_transaction);
+    return sql->driver->lossy ? sql->driver->lossy(sql) : 0;
+}
+
 int wb_sql_has_table(struct wb_sql *sql, const char *name)
 {
     check_handle(sql);

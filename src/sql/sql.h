@@ -7,7 +7,8 @@
  *
  * A handle is opened with a table of statements. Each statement is named by its number and prepared once. Parameters
  * are written ?1, ?2 in the text and are always bound, never pasted into it; webbase_now_ms() in the text is the
- * database's clock, as wb_sql_clock() gives it. A statement is run with all its values; then it returns its rows one
+ * database's clock, as wb_sql_clock() gives it, and webbase_server() a number that is another one after a server was
+ * started again or another server took its place. A statement is run with all its values; then it returns its rows one
  * by one. What it returns is valid until the next call for that statement. Statements run inside of transactions:
  *
  *   wb_sql_transact(sql, kind, work, context)      calls work, and repeats what failed for a passing reason
@@ -151,6 +152,12 @@ int wb_sql_clock(struct wb_sql *sql, int64_t *now_ms_out);
  * does.
  */
 int wb_sql_clock_epoch(const struct wb_sql *sql, int64_t *epoch_out);
+
+/*
+ * Inside a transaction: returns 1 if the server is set up so that a crash may undo what it has called committed
+ * (synchronous_commit is off). Connections of this room ask for better, but the administrator should know.
+ */
+int wb_sql_lossy(struct wb_sql *sql);
 
 /* A test seam: if it is set when a handle is opened, this is the database's clock. */
 extern int64_t (*wb_sql_test_clock)(void);

@@ -16,6 +16,7 @@ struct wb_sql_driver {
     int (*has_table)(struct wb_sql *sql, const char *name);
     int (*clock)(struct wb_sql *sql, int64_t *now_ms_out);
     int (*clock_epoch)(int64_t *epoch_out); /* optional; NULL: the clock never starts again */
+    int (*lossy)(struct wb_sql *sql);       /* optional; NULL: it is not */
     int (*exec)(struct wb_sql *sql, const char *text);
     int (*begin)(struct wb_sql *sql, enum wb_sql_kind kind); /* opens a broken connection again */
     int (*commit)(struct wb_sql *sql);

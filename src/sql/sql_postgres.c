@@ -53,7 +53,9 @@ struct postgres {
 };
 
 static const char session[] = "SET client_min_messages = error; SET standard_conforming_strings = on; SET jit = off;"
-                              "SET default_transaction_isolation = 'read committed'";
+                              "SET default_transaction_isolation = 'read committed';"
+    /* A claim that a crash of the server undoes would give a site two owners. */
+    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'";
 
 /* The planner knows little about tables that have just been filled, so tell it that every statement uses an index. */
 static const char indexed[] =
@@ -70,7 +72,9 @@ static const char begin_read[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONL
  */
 #define NOW_MS "(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT"
 #define TEST_NOW_MS "current_setting('webbase.now_ms')::BIGINT"
-#define NOW_NAME "webbase_now_ms()"
+
+/* A server that was started again, or that took the place of another, has another time of start. */
+#define SERVER "(EXTRACT(EPOCH FROM pg_postmaster_start_time()) * 1000)::BIGINT"
 
 /* ---- errors ---------------------------------------------------------------------------------------- */
 
@@ -243,6 +247,19 @@ static int read_clock(struct wb_sql *sql, int64_t *now_ms_out)
     int err = judge(p, result);
     if (err == 0)
         *now_ms_out = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    return err;
+}
+
+static int ask_lossy(struct wb_sql *sql)
+{
+    struct postgres *p = (struct postgres *)sql;
+    PGresult *result =
+        answer(p, PQsendQuery(p->conn, "SELECT reset_val = 'off' FROM pg_settings WHERE name = 'synchronous_commit'"));
+    int err = judge(p, result);
+
+    if (err == 0)
+        err = PQntuples(result) == 1 && PQgetvalue(result, 0, 0)[0] == 't';
     PQclear(result);
     return err;
 }
@@ -503,6 +520,7 @@ static const struct wb_sql_driver driver = {
     .close = close_postgres,
     .has_table = has_table,
     .clock = read_clock,
+    .lossy = ask_lossy,
     .exec = exec_text,
     .begin = begin_transaction,
     .commit = commit_transaction,
@@ -557,19 +575,26 @@ static int name_server(const char *url, char **where_out)
     return err;
 }
 
-/* $1 for ?1, and the clock for its name. */
-static int translate_text(const char *text, const char *clock, char **text_out)
+/* $1 for ?1, and expressions for the functions that SQLite gets from us. */
+static int translate_text(const char *text, bool test, char **text_out)
 {
+    const struct {
+        const char *name, *expression;
+    } functions[] = {{"webbase_now_ms()", test ? TEST_NOW_MS : NOW_MS}, {"webbase_server()", SERVER}};
+    enum { FUNCTIONS = sizeof functions / sizeof *functions };
     struct wb_buf out = WB_BUF_INIT;
     int err = wb_buf_reserve(&out, strlen(text) + 1);
 
-    for (const char *c = text; *c && err == 0;) {
-        if (strncmp(c, NOW_NAME, sizeof NOW_NAME - 1) == 0) {
-            err = wb_buf_append_str(&out, clock);
-            c += sizeof NOW_NAME - 1;
+    while (*text && err == 0) {
+        size_t i = 0;
+        while (i < FUNCTIONS && strncmp(text, functions[i].name, strlen(functions[i].name)) != 0)
+            i++;
+        if (i < FUNCTIONS) {
+            err = wb_buf_append_str(&out, functions[i].expression);
+            text += strlen(functions[i].name);
         } else {
-            err = wb_buf_append_char(&out, *c == '?' ? '$' : *c);
-            c++;
+            err = wb_buf_append_char(&out, *text == '?' ? '$' : *text);
+            text++;
         }
     }
     if (err == 0)
@@ -585,7 +610,7 @@ static int translate_texts(struct postgres *p)
     int err = 0;
 
     for (unsigned i = 0; i < p->base.options.count && err == 0; i++)
-        err = translate_text(p->base.options.texts[i], p->base.test_clock ? TEST_NOW_MS : NOW_MS, &p->texts[i]);
+        err = translate_text(p->base.options.texts[i], p->base.test_clock != NULL, &p->texts[i]);
     return err;
 }
 

@@ -144,7 +144,13 @@ static int read_clock(struct wb_sql *sql, int64_t *now_ms_out)
     return 0;
 }
 
-/* The same as a function for statements. */
+/* Functions for statements. A file is always the same server. */
+static void give_server(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count, (void)values;
+    sqlite3_result_int64(context, 0);
+}
+
 static void give_clock(sqlite3_context *context, int count, sqlite3_value **values)
 {
     int64_t now_ms = 0;
@@ -376,6 +382,8 @@ static int open_file(struct sqlite *s, const char *path)
     sqlite3_extended_result_codes(s->db, 1);
     sqlite3_busy_handler(s->db, on_busy, s);
     rc = sqlite3_create_function(s->db, "webbase_now_ms", 0, SQLITE_UTF8, s, give_clock, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_create_function(s->db, "webbase_server", 0, SQLITE_UTF8, s, give_server, NULL, NULL);
     return rc == SQLITE_OK ? set_up(s) : fail(s, rc);
 }
 
