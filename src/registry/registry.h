@@ -13,8 +13,8 @@
  *   - A machine renews one lease every second, by the database's clock. A shard whose holder's lease is over is free.
  *   - A machine may take a free shard only after its own renewals have been unbroken for a full lease: no gap longer
  * than half a lease, and no step of the database's clock.
- *   - A holder stops when its lease is over by its own CLOCK_BOOTTIME, counted from before the request was sent, and a
- *     sixteenth earlier, because clocks differ. wb_registry_lease_left_ms() and wb_registry_holds() say so: ask them
+ *   - A holder stops when its lease is over by its own CLOCK_BOOTTIME, counted from before the request was sent, and an
+ *     eighth earlier, because clocks differ. wb_registry_lease_left_ms() and wb_registry_holds() say so: ask them
  *     before each step that only a holder may do.
  *   - Every publication is bound to shard, holder, term and the head before it.
  *
@@ -108,7 +108,7 @@ struct wb_registry_self {
 /*
  * Becomes a machine of the cluster, with a new lease. WB_E_BUSY if a machine at work has that name or that directory,
  * and names it. Shards that an earlier process held under the name stay with it, with a higher term, so that whatever
- * the earlier one still does is refused. (token: the session)
+ * the earlier one still does is refused; they are held when the new lease has lasted for its full length. (token: the session)
  */
 int wb_registry_join(struct wb_registry *registry, const struct wb_registry_self *self);
 

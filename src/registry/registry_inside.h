@@ -30,6 +30,15 @@ struct wb_registry_own {
     int64_t from_ns; /* it may be believed from then on, by this machine's clock */
 };
 
+/*
+ * How far the database's clock is ahead of this machine's, as the answers in a window of one lease have shown: each answer
+ * came between its question and its arrival, so it gives a lower and an upper bound.
+ */
+struct wb_registry_offsets {
+    int64_t start_ns; /* 0: nothing is known */
+    int64_t low_ms, high_ms;
+};
+
 struct wb_registry {
     uint32_t magic;
     struct wb_sql *sql;
@@ -40,10 +49,11 @@ struct wb_registry {
     char session[WB_REGISTRY_ID_MAX];
     bool search_only;
 
-    /* The last renewal: when it was sent and answered by our clock, and when it happened by the database's. */
-    int64_t sent_ns, got_ns, db_ms;
+    int64_t sent_ns;  /* when the last renewal was sent, by this machine's clock */
     int64_t since_ns; /* renewals have been unbroken since */
+    struct wb_registry_offsets offsets[2]; /* of the present window and the one before */
     int64_t server;   /* which one answered */
+    bool joining;     /* it has not renewed its lease yet */
     bool reread;      /* the next renewal reads the shards, because a call left open what is true */
 
     pthread_mutex_t lock; /* for what follows */
@@ -113,7 +123,10 @@ int wb_registry_own_find(const struct wb_registry *r, unsigned shard);
 /* From now on this machine does not hold the shard. Returns its term, -1 if it was not its own. */
 int64_t wb_registry_own_drop(struct wb_registry *r, unsigned shard);
 
-/* True if the database's clock says db_ms now and has gone as ours since the last renewal. */
+/*
+ * True if the database's clock, which said db_ms between these two moments of ours, has gone as ours does, as far as
+ * the last one or two leases show.
+ */
 bool wb_registry_clocks_agree(const struct wb_registry *r, int64_t sent_ns, int64_t got_ns, int64_t db_ms);
 
 #endif

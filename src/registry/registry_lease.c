@@ -4,7 +4,7 @@
  * Two clocks count a lease. The database's says when it is over for all others: until_ms in the machine's row. This
  * machine's own says when it is over for itself, earlier: a renewal is sent before it happens.
  *
- *   own clock       sent          got         lease_end = sent + lease - lease/16
+ *   own clock       sent          got         lease_end = sent + lease - lease/8
  *   ----------------+-------------+-----------+-------------------> time
  *                        |                          |
  *   database             db_ms                      until_ms = db_ms + lease
@@ -119,14 +119,38 @@ static void believe_nothing(struct wb_registry *r)
 /* ---- clocks -------------------------------------------------------------------------------------------------------
  */
 
-/* Both answers came somewhere between sent and got, so the true distance is between these two. */
+static struct wb_registry_offsets offsets_of(int64_t sent_ns, int64_t got_ns, int64_t db_ms)
+{
+    /* The database rounds. */
+    return (struct wb_registry_offsets){
+        .start_ns = sent_ns, .low_ms = db_ms - got_ns / NS_PER_MS - 2, .high_ms = db_ms - sent_ns / NS_PER_MS + 2};
+}
+
 bool wb_registry_clocks_agree(const struct wb_registry *r, int64_t sent_ns, int64_t got_ns, int64_t db_ms)
 {
-    int64_t tolerance_ms = r->cluster.lease_ms / 16;
-    int64_t shortest_ms = (sent_ns - r->got_ns) / NS_PER_MS - tolerance_ms;
-    int64_t longest_ms = (got_ns - r->sent_ns) / NS_PER_MS + 1 + tolerance_ms;
+    int64_t tolerance_ms = r->cluster.lease_ms / 32;
+    struct wb_registry_offsets now = offsets_of(sent_ns, got_ns, db_ms);
 
-    return db_ms - r->db_ms >= shortest_ms && db_ms - r->db_ms <= longest_ms;
+    for (int i = 0; i < 2; i++) {
+        const struct wb_registry_offsets *w = &r->offsets[i];
+        if (w->start_ns && (now.low_ms > w->high_ms + tolerance_ms || now.high_ms < w->low_ms - tolerance_ms))
+            return false;
+    }
+    return true;
+}
+
+/* The quickest answer of a window says most about the offset. */
+static void note_offset(struct wb_registry *r, int64_t sent_ns, int64_t got_ns, int64_t db_ms)
+{
+    struct wb_registry_offsets *w = &r->offsets[0], now = offsets_of(sent_ns, got_ns, db_ms);
+
+    if (w->start_ns == 0 || sent_ns - w->start_ns > lease_ns(r)) {
+        r->offsets[1] = *w;
+        *w = now;
+    } else if (now.high_ms - now.low_ms < w->high_ms - w->low_ms) {
+        w->low_ms = now.low_ms;
+        w->high_ms = now.high_ms;
+    }
 }
 
 /* A renewal has succeeded: is the chain of renewals unbroken? */
@@ -134,12 +158,14 @@ static void note_renewal(struct wb_registry *r, int64_t sent_ns, int64_t db_ms, 
 {
     int64_t got_ns = wb_registry_now_ns(r);
 
-    if (sent_ns - r->sent_ns > lease_ns(r) / 2 || server != r->server ||
-        !wb_registry_clocks_agree(r, sent_ns, got_ns, db_ms))
+    if (server != r->server || !wb_registry_clocks_agree(r, sent_ns, got_ns, db_ms)) {
+        memset(r->offsets, 0, sizeof r->offsets);
         r->since_ns = sent_ns;
+    }
+    if (sent_ns - r->sent_ns > lease_ns(r) / 2)
+        r->since_ns = sent_ns;
+    note_offset(r, sent_ns, got_ns, db_ms);
     r->sent_ns = sent_ns;
-    r->got_ns = got_ns;
-    r->db_ms = db_ms;
     r->server = server;
 }
 
@@ -264,7 +290,7 @@ int wb_registry_renew(struct wb_registry *r, struct wb_registry_news *news_out)
     if (!n.found)
         return gone(r);
     news.lapsed = r->lease_end_ns <= n.sent_ns;
-    bool doubtful = n.server != r->server || n.epoch < r->epoch;
+    bool doubtful = n.server != r->server || n.epoch < r->epoch || r->joining;
     news.shards_changed = doubtful || r->reread || n.epoch != r->epoch;
     if (news.shards_changed) {
         /* Until it is known what is true now, the next renewal asks again. */
@@ -274,11 +300,11 @@ int wb_registry_renew(struct wb_registry *r, struct wb_registry_news *news_out)
             return gone(r);
         if (err < 0)
             return err;
-        r->reread = false;
+        r->reread = r->joining = false;
     }
     note_renewal(r, n.sent_ns, n.until_ms - r->cluster.lease_ms, n.server);
     lock(r);
-    r->lease_end_ns = n.sent_ns + lease_ns(r) - lease_ns(r) / 16;
+    r->lease_end_ns = n.sent_ns + lease_ns(r) - lease_ns(r) / 8;
     unlock(r);
     news.draining = n.draining;
     news.generation = (uint64_t)n.generation;
@@ -294,7 +320,7 @@ int wb_registry_renew(struct wb_registry *r, struct wb_registry_news *news_out)
 struct joining {
     const struct wb_registry_self *self;
     char session[WB_REGISTRY_ID_MAX];
-    int64_t sent_ns, until_ms, epoch, server;
+    int64_t sent_ns, epoch, server;
 };
 
 /* Whether somebody at work stands in the way. 1: an earlier attempt of this call has made it already. */
@@ -364,7 +390,6 @@ static int join_cluster(struct wb_registry *r, void *context)
         return wb_fail(WB_E_BUSY, "a machine with the name %s has just joined", j->self->name);
     if (err < 0)
         return err;
-    j->until_ms = wb_sql_number(r->sql, R_SELF, 0);
     j->epoch = wb_sql_number(r->sql, R_SELF, 1);
     j->server = wb_sql_number(r->sql, R_SELF, 2);
     wb_sql_end(r->sql, R_SELF);
@@ -419,9 +444,9 @@ int wb_registry_join(struct wb_registry *r, const struct wb_registry_self *self)
     r->epoch = j.epoch;
     r->server = j.server;
     r->since_ns = r->sent_ns = j.sent_ns;
-    r->db_ms = j.until_ms - r->cluster.lease_ms;
-    r->got_ns = wb_registry_now_ns(r);
-    r->reread = true; /* what an earlier process has left to this one */
+    memset(r->offsets, 0, sizeof r->offsets);
+    /* What an earlier process has left to this one is read with the first renewal, and believed a lease later. */
+    r->reread = r->joining = true;
     return wb_registry_renew(r, NULL);
 }
 

@@ -40,16 +40,20 @@ static int judge_self(struct wb_registry *r)
     int64_t now_ms = wb_sql_number(r->sql, R_SELF, 6);
     bool barred = wb_sql_number(r->sql, R_SELF, 4) != 0 || wb_sql_number(r->sql, R_SELF, 5) != 0;
     bool same = wb_sql_number(r->sql, R_SELF, 2) == r->server;
+    int64_t got_ns = wb_registry_now_ns(r);
     wb_sql_end(r->sql, R_SELF);
     if (barred)
         return wb_fail(WB_E_DENIED, "the machine %s is to hold no more shards", r->name);
     if (until_ms <= now_ms || since_ms > now_ms - r->cluster.lease_ms || !same ||
-        !wb_registry_clocks_agree(r, sent_ns, wb_registry_now_ns(r), now_ms)) {
+        !wb_registry_clocks_agree(r, sent_ns, got_ns, now_ms)) {
         /* The clock of the database may have been set, and then leases of others only seem to be over. */
         r->since_ns = sent_ns;
         return wb_fail(WB_E_DENIED, "the machine %s may take shards when its renewals have been unbroken for a lease",
                        r->name);
     }
+    /* A step of the clock could hide in an answer that took so long. */
+    if (got_ns - sent_ns > r->cluster.lease_ms * INT64_C(1000000) / 16)
+        return wb_fail(WB_SQL_AGAIN, "%s answers too slowly to judge leases by its clock", wb_sql_where(r->sql));
     return 0;
 }
 
@@ -80,9 +84,11 @@ static int take_shard(struct wb_registry *r, void *context)
         return err;
     if (strcmp(t->row.holder, r->name) == 0)
         return wb_fail(WB_E_BUSY, "this machine, %s, holds shard %u", r->name, t->shard);
-    err = judge_self(r);
-    if (err == 0 && t->row.holder[0])
+    if (t->row.holder[0])
         err = end_holder(r, t);
+    /* Afterwards: a step of the clock that made the holder's lease seem over is seen now. */
+    if (err == 0)
+        err = judge_self(r);
     if (err < 0)
         return err;
     err = WB_SQL_RUN(r->sql, R_TAKE, wb_registry_text(r->name), wb_registry_text(t->token), wb_sql_int(t->shard),
@@ -188,6 +194,9 @@ int wb_registry_hand_over(struct wb_registry *r, unsigned shard, const char *mac
 {
     if (strcmp(machine, r->name) == 0)
         return wb_fail(WB_E_INVALID, "the machine %s cannot give a shard to itself", machine);
+    /* The other one believes it at once, so this one must have the right to. */
+    if (!wb_registry_holds(r, shard, NULL))
+        return wb_fail(WB_E_DENIED, "the machine %s does not hold shard %u at this moment", r->name, shard);
     return give(r, shard, machine);
 }
 

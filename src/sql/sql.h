@@ -162,6 +162,9 @@ int wb_sql_lossy(struct wb_sql *sql);
 /* A test seam: if it is set when a handle is opened, this is the database's clock. */
 extern int64_t (*wb_sql_test_clock)(void);
 
+/* Another one: what webbase_server() is in SQLite. */
+extern int64_t wb_sql_test_server;
+
 /* How to declare a 64-bit column that is the primary key and numbers its rows itself, in ascending order. */
 const char *wb_sql_id_type(const struct wb_sql *sql);
 

@@ -144,11 +144,13 @@ static int read_clock(struct wb_sql *sql, int64_t *now_ms_out)
     return 0;
 }
 
+int64_t wb_sql_test_server;
+
 /* Functions for statements. A file is always the same server. */
 static void give_server(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count, (void)values;
-    sqlite3_result_int64(context, 0);
+    sqlite3_result_int64(context, wb_sql_test_server);
 }
 
 static void give_clock(sqlite3_context *context, int count, sqlite3_value **values)
