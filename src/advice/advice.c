@@ -62,6 +62,19 @@ static double compaction(const struct wb_advice_organisation_costs *o, double ra
     return o->compact * (1 - ratio) / ratio;
 }
 
+/* What is particular to an organisation. */
+static const struct advice_organisation {
+    bool sorted; /* it sends pages in the order of their ids */
+    bool merges; /* it merges sorted pages with its own; otherwise they are added, and dead ones compacted away */
+    const char *adding, *getting;
+} organisations[] = {
+    [WB_ORGANISATION_LOG] = {false, false, "appends to one log", "takes an index and a page"},
+    [WB_ORGANISATION_HASH] = {true, true, "reads and writes a bucket", "takes one bucket"},
+    [WB_ORGANISATION_HASHED_LOG] = {true, false, "appends to logs of id ranges", "takes an index and a page"},
+};
+
+_Static_assert(sizeof organisations / sizeof *organisations == WB_ADVICE_ORGANISATIONS, "each organisation has a row");
+
 /*
  * Section 3.3.1: logs compact, receive and rebuild their index; buckets are merged with a sorted stream. Between nodes
  * of the same organisation, pages move as they are stored.
@@ -69,12 +82,12 @@ static double compaction(const struct wb_advice_organisation_costs *o, double ra
 static double transfer_cost(const struct wb_advice_costs *costs, const struct wb_design *design, double ratio)
 {
     const struct wb_advice_organisation_costs *read = &costs->organisation[design->read.organisation];
-    bool sorted = design->update.organisation != WB_ORGANISATION_LOG;
+    bool sorted = organisations[design->update.organisation].sorted;
     double cost, add = sorted ? read->add_sorted : read->add;
 
     if (design->update.organisation == design->read.organisation)
         add = read->bring;
-    if (design->read.organisation == WB_ORGANISATION_HASH)
+    if (organisations[design->read.organisation].merges)
         cost = sorted ? costs->merge / ratio : add;
     else
         cost = add + compaction(read, ratio) + costs->index / ratio;
@@ -226,16 +239,13 @@ static const char *spell_cost(double us, char text_out[32])
 
 static void explain(struct wb_advice *a, const struct page_costs *c, const struct load_work *w, unsigned nodes)
 {
-    static const char *const adding[] = {"appends to one log", "reads and writes a bucket",
-                                         "appends to logs of id ranges"};
-    static const char *const getting[] = {"takes an index and a page", "takes one bucket", "takes an index and a page"};
     double share;
     const char *what = heaviest(w, &share);
     char text[200], cost[32], score[WB_ADVICE_SCORE_TEXT_MAX];
 
     snprintf(a->reason, sizeof a->reason, "carries %s times this load; %s are %.0f %% of the work",
              wb_advice_score_text(a->score, score), what, 100 * share);
-    snprintf(text, sizeof text, "; an addition %s (%s", adding[update_part(&a->design)->organisation],
+    snprintf(text, sizeof text, "; an addition %s (%s", organisations[update_part(&a->design)->organisation].adding,
              spell_cost(c->add - c->clear + c->send, cost));
     if (w->update > 0)
         add_reason(a, text);
@@ -244,7 +254,8 @@ static void explain(struct wb_advice *a, const struct page_costs *c, const struc
         add_reason(a, text);
     if (w->update > 0)
         add_reason(a, ")");
-    snprintf(text, sizeof text, "; a get %s (%s)", getting[a->design.read.organisation], spell_cost(c->get, cost));
+    snprintf(text, sizeof text, "; a get %s (%s)", organisations[a->design.read.organisation].getting,
+             spell_cost(c->get, cost));
     if (w->get > 0)
         add_reason(a, text);
     if (a->design.batch)
@@ -284,7 +295,6 @@ static void judge(const struct wb_advice_costs *costs, const struct wb_advice_lo
 }
 
 /* Of equals, the one with the lower number comes first: incremental, hash distribution, log. */
-_Static_assert(WB_ORGANISATION_HASHED_LOG == WB_ADVICE_ORGANISATIONS - 1, "each organisation has costs");
 
 struct judged {
     double score;

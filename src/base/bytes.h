@@ -118,19 +118,21 @@ static inline size_t wb_put_varint(void *p, uint64_t v)
  */
 static inline bool wb_get_varint(const char **p, const char *end, uint64_t *v_out)
 {
+    const char *at = *p; /* a local, which stays in a register */
     uint64_t v = 0;
-    *v_out = 0;
-    for (unsigned shift = 0; shift < 64 && *p < end; shift += 7) {
-        uint8_t b = (uint8_t)*(*p)++;
-        if (shift == 63 && b > 1)
-            return false;
+    bool ok = false;
+
+    for (unsigned shift = 0; shift < 64 && at < end; shift += 7) {
+        uint8_t b = (uint8_t)*at++;
         v |= (uint64_t)(b & 0x7f) << shift;
         if (!(b & 0x80)) {
-            *v_out = v;
-            return true;
+            ok = shift < 63 || b <= 1;
+            break;
         }
     }
-    return false;
+    *p = at;
+    *v_out = ok ? v : 0;
+    return ok;
 }
 
 #endif

@@ -56,9 +56,9 @@ void wb_kept_need(enum wb_kept kind, size_t bytes)
 
 void wb_kept_drop(enum wb_kept kind, size_t bytes)
 {
+    WB_CHECK(kind < WB_KEPT_COUNT);
     uint64_t before = atomic_fetch_sub_explicit(&kept[kind], bytes, memory_order_relaxed);
 
-    WB_CHECK(kind < WB_KEPT_COUNT);
     WB_CHECK(before >= bytes);
     atomic_fetch_sub_explicit(&all, bytes, memory_order_relaxed);
 }

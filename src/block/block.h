@@ -243,7 +243,7 @@ struct wb_block_change {
  * Frames are copied as they are if possible. One of which at least half is dead is
  * compressed again, unless others are based on it, or all such frames together would
  * free less than a quarter of the block. Versions that are not the latest count as dead
- * in this: they stay, but move to frames of their own behind the others, so that whoever
+ * in this: they stay, but move to frames of their own behind the others, so that a reader that
  * wants only the latest does not decompress them. Other dead pages keep their bytes and are
  * flagged, except if scrub is set: then everything is compressed again that contains
  * a dead page or is based on such a frame. If a page cannot be read then, it becomes a

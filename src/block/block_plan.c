@@ -188,10 +188,11 @@ static void base_history(struct wb_block_plan *plan, size_t from, int32_t lead)
 int wb_block_plan_rest(struct wb_block_plan *plan, size_t first, int32_t lead)
 {
     size_t frames = plan->frames.count;
+
+    WB_CHECK(first <= plan->items.count);
+    WB_CHECK(lead < (int32_t)frames);
     int err = cut_frames(plan, first, plan->items.count, lead);
 
-    WB_CHECK(lead < (int32_t)frames);
-    WB_CHECK(first <= plan->items.count);
     if (err == 0)
         base_history(plan, frames, lead);
     return err;

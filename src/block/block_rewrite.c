@@ -94,7 +94,7 @@ static int depth_of(const struct wb_block_index *index, size_t frame)
     return depth;
 }
 
-/* Bytes of a frame that whoever wants the latest versions decompresses for nothing. */
+/* Bytes of a frame that a reader of the latest versions decompresses for nothing. */
 static uint64_t waste_of(const struct frame_fate *f)
 {
     return f->dead_raw + (f->latest ? f->old_raw : 0);
@@ -217,10 +217,10 @@ static int add_read(struct block_rewriting *r, size_t at, struct wb_slice raw)
 /* Decompresses a frame of the old block into memory that stays until the end. */
 static int keep_frame(struct block_rewriting *r, uint32_t frame, struct wb_slice *raw_out)
 {
+    WB_CHECK(frame < r->index->frames.count);
     struct wb_slice raw;
     int err = wb_block_read_frame(r->reader, frame, &raw);
 
-    WB_CHECK(frame < r->index->frames.count);
     *raw_out = WB_SLICE_EMPTY;
     return err < 0 ? err : wb_arena_copy(&r->bytes, raw, raw_out);
 }
@@ -285,7 +285,7 @@ static int add_all(struct block_rewriting *r, bool old)
 }
 
 /*
- * Plans the block anew from all its live records, the latest versions first. A base that cannot be read makes all
+ * Plans a new block from all its live records, the latest versions first. A base that cannot be read makes all
  * pages above it unreadable, which is WB_E_CORRUPT. Other frames may be lost if the change
  * is a scrub.
  */

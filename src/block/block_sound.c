@@ -1,5 +1,5 @@
 /*
- * block_sound.c - compares the frames of a block with their checksums, without decompressing anything. Whoever copies
+ * block_sound.c - compares the frames of a block with their checksums, without decompressing anything. Code that copies
  * blocks as they are asks this first, so that damage is not passed on without a word. It changes nothing.
  */
 #include "base/check.h"

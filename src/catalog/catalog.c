@@ -55,11 +55,11 @@ struct wb_tree *wb_catalog_tree(const struct wb_catalog *catalog)
 
 int wb_catalog_open(const char *dir, enum wb_tree_mode mode, struct wb_catalog **catalog_out)
 {
+    WB_CHECK(mode <= WB_TREE_CREATE);
     struct wb_catalog *catalog = wb_alloc_zero(1, sizeof *catalog);
     char *path = wb_path_join(dir, WB_CATALOG_NAME);
     int err = catalog && path ? wb_tree_open(path, mode, &catalog->tree) : WB_E_NOMEM;
 
-    WB_CHECK(mode <= WB_TREE_CREATE);
     *catalog_out = err == 0 ? catalog : NULL;
     if (err < 0)
         wb_free(catalog);
@@ -243,10 +243,10 @@ uint64_t wb_catalog_version(const struct wb_catalog_txn *txn, enum wb_catalog_ta
 
 bool wb_catalog_same(const struct wb_catalog_txn *a, const struct wb_catalog_txn *b, enum wb_catalog_table table)
 {
+    WB_CHECK(table < sizeof table_names / sizeof *table_names);
     const struct wb_tree_root *x = &wb_catalog_txn_state(a)->roots[table];
     const struct wb_tree_root *y = &wb_catalog_txn_state(b)->roots[table];
 
-    WB_CHECK(table < sizeof table_names / sizeof *table_names);
     WB_CHECK(strcmp(wb_catalog_path(a->catalog), wb_catalog_path(b->catalog)) == 0);
     return wb_tree_ref_equal(x->ref, y->ref) && x->rows == y->rows;
 }

@@ -287,7 +287,7 @@ int wb_catalog_revisit_put(struct wb_catalog_txn *txn, uint64_t site, const stru
     err = wb_catalog_row_put(txn, WB_CATALOG_REVISITS, wb_slice(key, sizeof key), row, sizeof row);
     if (err < 0 || wb_pageid_equal(revisit->id, revisit->original))
         return err;
-    /* Whoever has the original needs the URL to store a copy. Without it, the revisit waits for its own content. */
+    /* To store a copy, the writer that has the original needs the URL. Without it, the revisit waits. */
     waiting_key(revisit, waiting);
     bool fits = revisit->url.len && revisit->url.len <= WB_TREE_VALUE_MAX;
     return wb_catalog_row_put(txn, WB_CATALOG_WAITING, wb_slice(waiting, sizeof waiting),

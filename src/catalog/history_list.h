@@ -42,7 +42,7 @@ void wb_history_make_ghost(struct wb_history *history, size_t index);
 
 /*
  * A version is about to be divided, joined, or to lose captures. If somebody sees it, a ghost keeps its form for them,
- * and the version arrives anew: 1, and everything behind the ghosts has moved on by one version and *captures_out
+ * and the version arrives once more: 1, and everything behind the ghosts has moved on by one version and *captures_out
  * captures. Otherwise 0, or an error.
  */
 int wb_history_freeze(struct wb_history *history, size_t index, const struct wb_history_capture *capture,

@@ -76,35 +76,31 @@ static int load_rows(struct wb_catalog_txn *txn, const struct wb_catalog_entry *
     return 0;
 }
 
-static int load(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid id, struct wb_pageview *view_out)
+/* entry: NULL if the page has none. */
+static int load(struct wb_catalog_txn *txn, bool any_gone, const struct wb_catalog_entry *entry,
+                struct wb_pageview *view)
 {
-    struct wb_catalog_entry entry;
-    int err;
-
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
-    wb_pageview_clear(view_out, id);
-    err = wb_catalog_entry_get(txn, id, &entry);
-    if (err < 0 && err != WB_E_NOTFOUND)
-        return err;
-    view_out->had_entry = err == 0;
-    if (!view_out->had_entry)
-        return any_gone ? load_rows(txn, &entry, view_out) : 0;
-    view_out->site = entry.site;
-    view_out->lifetime = entry.lifetime;
-    view_out->lifetime_count = entry.lifetime_count;
-    if (entry.history)
-        return load_rows(txn, &entry, view_out);
-    struct wb_history_version latest = version_of(&entry);
-    err = wb_history_push(&view_out->history, &latest, entry.time_ms, entry.seen_epoch);
-    view_out->history.floor_ms = entry.floor_ms;
+    view->had_entry = entry != NULL;
+    if (!entry)
+        return any_gone ? load_rows(txn, NULL, view) : 0;
+    view->site = entry->site;
+    view->lifetime = entry->lifetime;
+    view->lifetime_count = entry->lifetime_count;
+    if (entry->history)
+        return load_rows(txn, entry, view);
+    struct wb_history_version latest = version_of(entry);
+    int err = wb_history_push(&view->history, &latest, entry->time_ms, entry->seen_epoch);
+    view->history.floor_ms = entry->floor_ms;
     return err;
 }
 
-int wb_pageview_load(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid id, struct wb_pageview *view_out)
+int wb_pageview_load_known(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid id,
+                           const struct wb_catalog_entry *entry, struct wb_pageview *view_out)
 {
-    int err = load(txn, any_gone, id, view_out);
+    wb_pageview_clear(view_out, id);
+    int err = load(txn, any_gone, entry, view_out);
 
-    WB_CHECK(wb_pageid_equal(view_out->id, id));
     /* Numbers that are valid in a row, but that nobody has given: some mean something else in a view, or the end. */
     for (size_t i = 0; i < view_out->history.versions.count && err == 0; i++) {
         const struct wb_history_version *version = &view_out->history.versions.items[i];
@@ -113,6 +109,18 @@ int wb_pageview_load(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid
             err = wb_catalog_corrupt(txn->catalog, WB_CATALOG_PAGES, "a segment or an epoch that was never given");
     }
     return err;
+}
+
+int wb_pageview_load(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid id, struct wb_pageview *view_out)
+{
+    struct wb_catalog_entry entry;
+    int err = wb_catalog_entry_get(txn, id, &entry);
+
+    if (err < 0 && err != WB_E_NOTFOUND) {
+        wb_pageview_clear(view_out, id);
+        return err;
+    }
+    return wb_pageview_load_known(txn, any_gone, id, err == 0 ? &entry : NULL, view_out);
 }
 
 /* A walk over pages with their past. */
@@ -126,12 +134,14 @@ struct pageview_walk {
     void *context;
 };
 
-static int pass_page(struct pageview_walk *walk, struct wb_pageid id)
+static bool is_behind(struct pageview_walk *walk, struct wb_pageid id)
 {
     walk->done = wb_pageid_compare(id, walk->last) > 0;
-    if (walk->done)
-        return 1;
-    int err = wb_pageview_load(walk->txn, true, id, &walk->view);
+    return walk->done;
+}
+
+static int pass_page(struct pageview_walk *walk, int err)
+{
     if (err < 0 || (walk->gone && walk->view.had_entry) || walk->view.history.versions.count == 0)
         return err;
     return walk->each(walk->context, &walk->view);
@@ -139,14 +149,18 @@ static int pass_page(struct pageview_walk *walk, struct wb_pageid id)
 
 static int pass_entry(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
 {
-    (void)entry;
-    return pass_page(context, id);
+    struct pageview_walk *walk = context;
+
+    return is_behind(walk, id) ? 1
+                               : pass_page(walk, wb_pageview_load_known(walk->txn, true, id, entry, &walk->view));
 }
 
 static int pass_history(void *context, struct wb_pageid id, struct wb_slice bytes)
 {
+    struct pageview_walk *walk = context;
+
     (void)bytes;
-    return pass_page(context, id);
+    return is_behind(walk, id) ? 1 : pass_page(walk, wb_pageview_load(walk->txn, true, id, &walk->view));
 }
 
 int wb_pageview_each(struct wb_catalog_txn *txn, struct wb_pageid first, struct wb_pageid last,
@@ -181,7 +195,7 @@ int wb_pageview_ask(struct wb_pageview_judge *judge, struct wb_pageid id, const 
     if (*live_out || !past)
         return 0;
     if (!judge->viewed || !wb_pageid_equal(judge->view.id, id)) {
-        int err = wb_pageview_load(judge->txn, judge->any_gone, id, &judge->view);
+        int err = wb_pageview_load_known(judge->txn, judge->any_gone, id, entry, &judge->view);
         judge->viewed = err == 0;
         if (err < 0)
             return err;

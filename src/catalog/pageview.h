@@ -33,6 +33,10 @@ void wb_pageview_clear(struct wb_pageview *view, struct wb_pageid id);
  */
 int wb_pageview_load(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid id, struct wb_pageview *view_out);
 
+/* The same for a caller that has read the page's entry in this state; NULL: it has none. */
+int wb_pageview_load_known(struct wb_catalog_txn *txn, bool any_gone, struct wb_pageid id,
+                           const struct wb_catalog_entry *entry, struct wb_pageview *view_out);
+
 /* Whether a version of the page has this place. */
 bool wb_pageview_has(const struct wb_pageview *view, const struct wb_catalog_place *place);
 

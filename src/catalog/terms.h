@@ -74,7 +74,7 @@ struct wb_store_bar {
 /* Who keeps a snapshot. It lives as long as somebody holds it whose time has not run out. */
 struct wb_store_holder {
     enum wb_store_holder_kind {
-        WB_STORE_HOLDER_PERSON, /* at most one, without a name of its own: whoever sealed it, or named it */
+        WB_STORE_HOLDER_PERSON, /* at most one, without a name of its own: the person who sealed it, or named it */
         WB_STORE_HOLDER_GENERATION,
         WB_STORE_HOLDER_STREAM,
     } kind;

@@ -110,6 +110,23 @@ const struct wb_option wb_init_options[] = {
 
 const struct wb_option wb_convert_options[] = {DESIGN_OPTIONS END};
 
+const struct wb_option wb_backup_options[] = {
+    {"follow", 0, WB_OPTION_FLAG, NULL, "go on until a signal: ship whatever is new"},
+    {"every", 0, WB_OPTION_DURATION, "DURATION", "with --follow: how often (default: 5s)"},
+    {"keep", 0, WB_OPTION_DURATION, "DURATION",
+     "how long older states can be restored (default: 7d; 0: only the newest)"},
+    {"take-over", 0, WB_OPTION_FLAG, NULL, "become the owner of the vault, instead of another copy of this repository"},
+    {"list", 0, WB_OPTION_FLAG, NULL, "only print the states that can be restored, oldest first"},
+    {"verify", 0, WB_OPTION_FLAG, NULL, "only read and check every object of the vault"},
+    END,
+};
+
+const struct wb_option wb_restore_options[] = {
+    {"at", 0, WB_OPTION_TIME, "TIME", "the newest state that is not later: RFC 3339, or a date, which means its "
+                                      "midnight (UTC)"},
+    END,
+};
+
 const struct wb_option wb_emulate_options[] = {
     {"rate", 0, WB_OPTION_RATE, "N", "add N pages per second, 0.5 for one in two seconds; required"},
     {"pages", 0, WB_OPTION_NUMBER, "N", "stop after N pages (default: all)"},

@@ -529,6 +529,14 @@ const struct wb_command wb_commands[] = {
      WB_HELP_CONVERT,
      wb_convert_options, 1, 1, wb_cmd_convert},
 
+    {"backup", "URL [OPTION...]", NULL, "bring what is new to a vault, from which 'restore' makes a repository",
+     WB_HELP_BACKUP,
+     wb_backup_options, 1, 1, wb_cmd_backup},
+
+    {"restore", "URL DIR [--at TIME]", NULL, "make a repository of what is in a vault",
+     WB_HELP_RESTORE,
+     wb_restore_options, 2, 2, wb_cmd_restore},
+
     {"graph", "import ADJACENCY | stat | rank", "import|stat|rank", "rank the nodes of a bare link graph",
      "For a graph without pages. The repository keeps one such graph, apart from its pages.\n"
      "\n"

@@ -102,6 +102,8 @@ int wb_cmd_stream(const struct wb_options *options);
 int wb_cmd_update(const struct wb_options *options);
 int wb_cmd_generate(const struct wb_options *options);
 int wb_cmd_convert(const struct wb_options *options);
+int wb_cmd_backup(const struct wb_options *options);
+int wb_cmd_restore(const struct wb_options *options);
 int wb_cmd_emulate(const struct wb_options *options);
 int wb_cmd_push(const struct wb_options *options);
 int wb_cmd_expunge(const struct wb_options *options);

@@ -116,7 +116,7 @@ static bool hold_arrival(struct wb_errand *errand, struct wb_fetch_result *resul
     wb_buf_clear(&errand->head);
     if (wb_buf_append_slice(&errand->head, result->head) < 0)
         return false;
-    /* Whoever fills the last place looks at all of them, and nothing arrives meanwhile. */
+    /* The caller that fills the last place looks at all of them, and nothing arrives meanwhile. */
     WB_CHECK(errands->arrival_count < WB_ARRIVALS_MAX && !errands->taking);
     struct wb_arrival *arrival = &errands->arrivals[errands->arrival_count++];
     *arrival = (struct wb_arrival){.errand = errand, .result = *result};

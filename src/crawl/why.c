@@ -46,9 +46,7 @@ struct findings {
     /* The site, from the journal. */
     bool rules_known;
     struct wb_buf rules;        /* robots.txt as last read */
-    uint16_t rules_status;
     uint64_t requests;
-    int64_t request_ms;         /* the last one */
     int64_t wait_ms;            /* until when it waits */
     struct wb_buf wait_reason;
     /* The page, from webdb. */
@@ -139,11 +137,7 @@ static int look_at(struct findings *f, const struct wb_edit *edit, struct wb_buf
         return look_at_links(f, edit, mem);
     case WB_EDIT_RULES:
         f->rules_known = edit->rules.status != 0;
-        f->rules_status = edit->rules.status;
         return set_text(&f->rules, edit->rules.text);
-    case WB_EDIT_REQUEST:
-        f->request_ms = edit->time_ms;
-        return 0;
     case WB_EDIT_WAIT:
         f->wait_ms = edit->until_ms;
         return set_text(&f->wait_reason, edit->text);
@@ -556,7 +550,6 @@ static int recall_rules(struct wb_webdb *webdb, struct wb_slice site, struct fin
     if (err < 0)
         return err;
     f->rules_known = true;
-    f->rules_status = rules.status;
     return set_text(&f->rules, rules.text);
 }
 

@@ -186,11 +186,11 @@ static void on_lost(void *context, const struct wb_move_lost *lost)
 int wb_convert(const char *from, const char *to, const struct wb_store_options *options,
                const struct wb_cycle_sink *sink, wb_convert_lost lost, struct wb_move_convert_counts *counts_out)
 {
+    WB_CHECK(sink != NULL);
     struct convert_context context = {.magic = CONVERT_MAGIC, .sink = sink, .lost = lost, .from = from};
     struct wb_move_convert_sink store_sink = {
         .progress = on_progress, .rest = carry, .lost = on_lost, .context = &context};
 
-    WB_CHECK(sink != NULL);
     int err = wb_move_convert(from, to, options, &store_sink, counts_out);
     wb_webdb_close(context.webdb);
     wb_buf_release(&context.url);

@@ -9,6 +9,8 @@
  *   3 logs that are no longer needed are removed, and what dead crawlers left in their spools goes to the store
  *   4 rows of pages that are not stored are corrected, and pages that no journal mentions are adopted
  *
+ * Another update has to wait until all of this is done: it must not come between 2 and 4.
+ *
  * The edition says that it has seen E in full: everything that was stored until then is in it. This holds because of
  * the order. A writer makes the records of its journal readable before it commits their pages (an import syncs them,
  * a crawl flushes them), and here the journal is read after the epoch. What is lost to a power failure, or was never
@@ -33,6 +35,7 @@ enum { WARNINGS_MAX = 10 };
 
 struct update {
     uint32_t magic; /* UPDATE_MAGIC while wb_update() is at work */
+    struct wb_file lock; /* keeps other updates away, from the first merge to the last one */
     const struct wb_cycle_sink *sink;
     struct wb_refresh refresh;
     uint64_t damaged;
@@ -97,8 +100,9 @@ static int open_writer(const struct wb_update_options *o, struct update *u, bool
                        struct wb_webdb_writer **writer_out)
 {
     struct wb_webdb_options options = {.memory_bytes = o->memory_bytes, .threads = o->threads, .progress = on_progress,
-                                       .progress_context = u, .from_scratch = from_scratch};
+                                       .progress_context = u, .from_scratch = from_scratch, .lock = &u->lock};
 
+    WB_CHECK(u->lock.fd >= 0);
     return wb_webdb_writer_open(o->dir, &options, writer_out);
 }
 
@@ -248,9 +252,9 @@ int wb_update(const struct wb_update_options *options, const struct wb_cycle_sin
               struct wb_webdb_merge *merge_out, uint64_t *freed_out)
 {
     static const struct wb_cycle_sink quiet = {NULL, NULL, NULL};
-    struct update u = {.magic = UPDATE_MAGIC, .sink = sink ? sink : &quiet};
+    struct update u = {.magic = UPDATE_MAGIC, .sink = sink ? sink : &quiet, .lock = WB_FILE_INIT};
     struct wb_update_options again = *options;
-    struct wb_thresholds thresholds;
+    struct wb_thresholds thresholds = {0};
     struct wb_webdb_merge merge;
     uint64_t freed = 0, freed_again;
     bool more = false;
@@ -259,9 +263,10 @@ int wb_update(const struct wb_update_options *options, const struct wb_cycle_sin
     if (freed_out)
         *freed_out = 0;
     int err = wb_store_require(options->dir);
-    if (err < 0)
-        return err;
-    err = wb_thresholds_read(options->dir, u.sink->warn, u.sink->context, &thresholds);
+    if (err == 0)
+        err = wb_webdb_lock(options->dir, &u.lock);
+    if (err == 0)
+        err = wb_thresholds_read(options->dir, u.sink->warn, u.sink->context, &thresholds);
     if (err < 0)
         goto done;
     u.refresh = (struct wb_refresh){.policy = thresholds.policy,
@@ -279,5 +284,6 @@ int wb_update(const struct wb_update_options *options, const struct wb_cycle_sin
         *freed_out = freed;
 done:
     wb_thresholds_release(&thresholds);
+    wb_file_close(&u.lock);
     return err;
 }

@@ -11,11 +11,11 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "fetch/fetch_curl.h"
 #include "fetch/fetch_loop.h"
 #include "fetch/fetch_probe.h"
 #include "fetch/fetch_transfer.h"
 #include "os/clock.h"
+#include "os/curlstart.h"
 
 #define MAGIC 0x46455443u
 /* How many transfers are kept for later requests, with their small buffers. Easy handles are never kept. */
@@ -288,7 +288,7 @@ int wb_fetcher_new(struct event_base *base, const struct wb_fetch_options *optio
     int err;
 
     *fetcher_out = NULL;
-    err = wb_fetch_curl_init();
+    err = wb_curl_start();
     if (err < 0)
         goto done;
     fetcher = wb_alloc_zero(1, sizeof(*fetcher));
@@ -383,7 +383,7 @@ done:
     if (transfer)
         shelve(fetcher, transfer);
     if (err < 0)
-        (void)wb_fetch_curl_starved(); /* reported by err; it must not explain a later failure */
+        (void)wb_curl_starved(); /* reported by err; it must not explain a later failure */
     return err;
 }
 

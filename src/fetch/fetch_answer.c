@@ -7,9 +7,9 @@
 #include "fetch/fetch_transfer.h"
 
 #include "base/error.h"
-#include "fetch/fetch_curl.h"
 #include "fetch/fetch_error.h"
 #include "os/clock.h"
+#include "os/curlstart.h"
 #include "page/page.h"
 
 /* A smaller body is harmless, however well it was compressed. */
@@ -77,7 +77,7 @@ static const char *explain(struct wb_fetch_transfer *transfer, CURLcode code)
 /* Decides the error if libcurl stopped by itself. */
 static void judge(struct wb_fetch_transfer *transfer, CURLcode code)
 {
-    bool starved = wb_fetch_curl_starved();
+    bool starved = wb_curl_starved();
 
     if (transfer->error != WB_FETCH_OK || transfer->truncated)
         return;

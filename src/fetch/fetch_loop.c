@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "fetch/fetch_curl.h"
+#include "os/curlstart.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -177,7 +177,7 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose, struct cur
     drop_watch(route->loop, fd); /* when out of memory, libcurl closes unused sockets without telling us */
     struct wb_fetch_watch *watch = add_watch(route->loop, fd);
     if (!watch) {
-        wb_fetch_curl_starve();
+        wb_curl_starve();
         close(fd);
         return CURL_SOCKET_BAD;
     }

@@ -50,7 +50,6 @@ struct pipeline {
     bool loaded;                                /* there are no more batches to come */
     struct wb_error_copy error;                 /* code < 0: the first error */
     uint64_t loaded_pages, pages;               /* so far; in all */
-    unsigned flush_count;
 };
 
 /* The caller has the mutex. */

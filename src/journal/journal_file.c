@@ -131,9 +131,9 @@ size_t wb_journal_numbers_find(const struct wb_journal_numbers *numbers, uint32_
 
 static int open_number(const char *journal, uint32_t number, unsigned flags, struct wb_journal_file *file_out)
 {
+    WB_CHECK(number != 0);
     char *path = wb_journal_file_path(journal, number);
 
-    WB_CHECK(number != 0);
     *file_out = WB_JOURNAL_FILE_INIT;
     if (!path)
         return WB_E_NOMEM;
@@ -161,9 +161,9 @@ static int write_head(const struct wb_journal_file *file)
 /* Returns 1 if this number cannot be had: another process took it, or removed our file before we had locked it. */
 static int try_number(const char *journal, uint32_t number, uint64_t writer, struct wb_journal_file *file_out)
 {
+    WB_CHECK(number != 0);
     int err = open_number(journal, number, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW, file_out);
 
-    WB_CHECK(number != 0);
     if (err == WB_E_INVALID)
         return 1;
     if (err < 0)

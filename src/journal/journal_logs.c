@@ -106,10 +106,10 @@ bool wb_journal_log_is_of_crawl(struct wb_journal_reader *reader, uint32_t log)
 
 bool wb_journal_needs_log(const struct wb_journal_needs *needs, uint32_t log)
 {
+    WB_CHECK(log != 0);
     struct wb_journal_numbers numbers = {needs->logs, needs->count, needs->count};
     size_t at = wb_journal_numbers_find(&numbers, log);
 
-    WB_CHECK(log != 0);
     WB_CHECK(needs->logs || needs->count == 0);
     return needs->all || (at < numbers.count && numbers.items[at] == log);
 }

@@ -97,11 +97,11 @@ static int report_lasts(struct wb_journal_reader *reader, const union last_recor
  */
 static int adopt_log(const char *journal, uint32_t number, struct wb_journal_file *file_out)
 {
+    WB_CHECK(number != 0);
     int err = wb_journal_file_open(journal, number, true, file_out);
 
     if (err == WB_E_CORRUPT || err == WB_E_NEWER)
         return 0; /* `verify` reports it; it must not stop a crawl */
-    WB_CHECK(number != 0);
     if (err < 0)
         return err;
     if (file_out->end == 0) {
@@ -124,11 +124,11 @@ static int adopt_log(const char *journal, uint32_t number, struct wb_journal_fil
  */
 static int remove_headless(const char *journal, uint32_t number)
 {
+    WB_CHECK(number != 0);
     struct wb_journal_file file = WB_JOURNAL_FILE_INIT;
     char *path = wb_journal_file_path(journal, number);
     int err = path ? wb_file_open(path, WB_FILE_WRITE, &file.file) : WB_E_NOMEM;
 
-    WB_CHECK(number != 0);
     if (err == 0)
         err = wb_file_lock(&file.file, false);
     if (err == 0 && !wb_file_unlinked(&file.file)) {

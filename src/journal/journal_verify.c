@@ -139,11 +139,11 @@ static int verify_log(struct journal_verifier *v, uint32_t number)
 /* Reports a log whose head cannot be read, and verifies the records of any other. */
 static int verify_file(struct journal_verifier *v, const char *journal, uint32_t number)
 {
+    WB_CHECK(number != 0);
     const struct wb_journal_file *file;
     int err = wb_journal_reader_file(v->reader, number, &file);
     char *path;
 
-    WB_CHECK(number != 0);
     WB_CHECK(err < 0 || file->number == number);
     if (err == 0)
         return verify_log(v, number);
@@ -164,12 +164,12 @@ static int verify_file(struct journal_verifier *v, const char *journal, uint32_t
 
 int wb_journal_verify(const char *dir, wb_journal_found found, void *context, uint64_t *records_out)
 {
+    WB_CHECK(found != NULL);
     struct journal_verifier v = {.found = found, .context = context, .mem = WB_BUF_INIT};
     struct wb_journal_numbers numbers = WB_VEC_INIT;
     char *journal = wb_path_join(dir, WB_JOURNAL_DIR);
     int err = journal ? 0 : WB_E_NOMEM;
 
-    WB_CHECK(found != NULL);
     *records_out = 0;
     if (err == 0)
         err = wb_journal_reader_open(dir, &v.reader);

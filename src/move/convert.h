@@ -63,7 +63,7 @@ struct wb_convert {
     uint64_t told; /* how many lost versions were reported */
 };
 
-/* Reports that `more` was done. WB_E_STOPPED if whoever is told wants to stop. */
+/* Reports that `more` was done. WB_E_STOPPED if the caller wants to stop. */
 int wb_convert_progress(struct wb_convert *convert, uint64_t more);
 
 /*

@@ -2,7 +2,7 @@
  * convert_lost.c - versions whose bytes cannot be read (convert.h). The copy does without them, everything else is
  * copied, and each of them is reported with the reason.
  *
- * Whoever reads the records passes over what is damaged. A version without a copy of its bytes is noticed when its page
+ * The reader of the records passes over what is damaged. A version without a copy of its bytes is noticed when its page
  * is made; then the bytes are read once more, by themselves, to find out what is wrong. A page of which nothing could
  * be read is never made. Such pages are looked for at the end, if the number of pages is too small.
  */

@@ -36,9 +36,9 @@ int wb_move_compact(struct wb_store *store, wb_store_progress progress, void *pr
                     void *found_context, struct wb_move_compact_counts *counts_out);
 
 /*
- * The same, for whoever compacts again and again: a file is copied only if a quarter of it can be freed, or if it has
- * something that was taken down. So each byte that dies pays for a few that are copied, however often this is called,
- * and not much more than a quarter of a file is dead.
+ * The same, for a caller that compacts again and again: a file is copied only if a quarter of it can be freed, or if it
+ * has something that was taken down. So each byte that dies pays for a few that are copied, however often this is
+ * called, and not much more than a quarter of a file is dead.
  */
 int wb_move_compact_worthwhile(struct wb_store *store, wb_store_progress progress, void *progress_context,
                                wb_store_found found, void *found_context, struct wb_move_compact_counts *counts_out);
@@ -129,7 +129,7 @@ struct wb_move_convert_sink {
  * Copies the repository `from` into a new one of another design: pages with all versions, captures and epochs,
  * snapshots that a person holds (numbers, names, times), bars, revisits that wait, history policy, and what waits on
  * update nodes. The copy is of one moment; others may write to the source, which is not changed. Until the copy is
- * complete, the target cannot be opened; repeating the call starts it anew.
+ * complete, the target cannot be opened; repeating the call starts from the beginning.
  * Versions whose bytes are damaged are left out and reported: the result is 0, and counts_out->lost says how many.
  * WB_E_DOWN if a node of the source is down, before anything is made; WB_E_CORRUPT if its catalog is damaged.
  * options->history is ignored: the policy is that of the source. WB_E_INVALID, by name: the target is in use, its

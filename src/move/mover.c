@@ -49,18 +49,9 @@ void wb_mover_release(struct wb_mover *mover)
     mover->magic = 0;
 }
 
-int wb_mover_lock_file(const char *dir, const char *name, struct wb_file *lock_out)
-{
-    char *path = wb_path_join(dir, name);
-    int err = path ? wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, lock_out) : WB_E_NOMEM;
-
-    wb_free(path);
-    return err < 0 ? err : wb_file_lock(lock_out, false);
-}
-
 static int lock(const struct wb_repo *repo, struct wb_file *lock_out)
 {
-    int err = wb_mover_lock_file(repo->dir, WB_MOVE_LOCK, lock_out);
+    int err = wb_file_open_locked(repo->dir, WB_MOVE_LOCK, lock_out);
 
     if (err != WB_E_BUSY)
         return err;

@@ -20,7 +20,7 @@
  *   mover.c        a run; segments: steps 1 and 3
  *   mover_copy.c   ... step 2: copies their blocks, and checks each byte that it copies
  *   mover_group.c  ... and puts old versions next to newer ones
- *   mover_rewrite.c  files that are written anew: all steps in one transaction of the catalog
+ *   mover_rewrite.c  files that are rewritten: all steps in one transaction of the catalog
  *   segment_live.c         which pages of a segment are alive
  */
 #ifndef WB_MOVE_MOVER_H
@@ -75,9 +75,6 @@ int wb_mover_init(struct wb_mover *mover, struct wb_repo *repo, wb_store_progres
                   const char *stopped);
 void wb_mover_release(struct wb_mover *mover);
 
-/* Opens a file in a directory, and locks it. WB_E_BUSY, without a message of its own. */
-int wb_mover_lock_file(const char *dir, const char *name, struct wb_file *lock_out);
-
 /* Keeps other processes from replacing files of this repository until the end of the run. WB_E_BUSY. */
 int wb_mover_lock(struct wb_mover *mover);
 
@@ -87,7 +84,7 @@ int wb_mover_report(struct wb_mover *mover);
 /* Adds a damaged place. */
 int wb_mover_find(struct wb_mover *mover, const struct wb_store_finding *finding);
 
-/* How files are replaced: copied before the transaction, or written anew in it (wb_pagefile_kind.rewrite). */
+/* How files are replaced: copied before the transaction, or rewritten in it (wb_pagefile_kind.rewrite). */
 struct wb_move_ops {
     /* They consist of blocks: old versions can be put into those of newer ones, and dead files need not be read. */
     bool blocks;

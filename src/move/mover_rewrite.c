@@ -1,5 +1,5 @@
 /*
- * mover_rewrite.c - how the mover replaces files that are written anew in one transaction of the catalog, for which
+ * mover_rewrite.c - how the mover replaces files that are rewritten in one transaction of the catalog, for which
  * other writers wait; readers do not. What is damaged always comes along.
  */
 #include "base/check.h"

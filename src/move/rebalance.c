@@ -304,7 +304,7 @@ static int prepare(struct wb_repo *repo, struct wb_file *lock_out)
 {
     struct wb_store_commit_counts counts = {0};
     struct wb_catalog_summary summary;
-    int err = wb_mover_lock_file(repo->dir, NODES_LOCK_NAME, lock_out);
+    int err = wb_file_open_locked(repo->dir, NODES_LOCK_NAME, lock_out);
 
     if (err == WB_E_BUSY) /* only one process at a time adds or removes nodes */
         return wb_fail(err, "nodes of %s are being added or removed by another process", repo->dir);

@@ -32,10 +32,10 @@ struct transfer_watch {
 
 static void end_stage(struct transfer_watch *w, const char *name, int64_t less_ns, uint64_t pages, uint64_t bytes)
 {
+    WB_CHECK(less_ns >= 0);
     int64_t now_ns = wb_clock_mono_ns(), ns = now_ns - w->stage_ns - less_ns;
 
     WB_CHECK(name[0] != '\0');
-    WB_CHECK(less_ns >= 0);
     w->stage_ns = now_ns;
     if (w->each)
         w->each(w->context, &(struct wb_move_stage){name, ns > 0 ? ns / 1000000 : 0, pages, bytes});
@@ -144,11 +144,11 @@ static int run(struct wb_transfer *t, struct transfer_watch *w)
 
 static int refuse_design(struct wb_store *store)
 {
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
     char design[WB_DESIGN_TEXT_MAX];
     struct wb_store_stat stat;
     int err = wb_store_stat(store, &stat);
 
-    WB_CHECK(store->magic == WB_STORE_MAGIC);
     if (err < 0)
         return err;
     wb_design_format(&stat.design, design);

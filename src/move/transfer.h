@@ -13,12 +13,7 @@ enum { WB_TRANSFER_COMMIT_PAGES = 50000 }; /* after so many, pages are committed
 /* A page that waits. */
 struct wb_transfer_page {
     struct wb_pageid id;
-    struct wb_catalog_place place; /* of its latest version there, and more of what its entry says */
-    uint64_t content;
-    int64_t time_ms;
-    uint64_t site;
-    uint32_t body_bytes, stored_bytes;
-    uint16_t lifetime, lifetime_count;
+    struct wb_catalog_entry entry; /* of its latest version there; all zero: it has none */
     bool plain;   /* its latest version, and no other one, has bytes on the update nodes */
     bool known;   /* readers have it already, or had it */
     bool partly;  /* some of its versions are there, but others need a node that cannot be used */

@@ -41,12 +41,12 @@ static bool describe(struct block_bringing *b, const struct wb_store_parcel_page
     WB_CHECK(b->t->waiting.kind == WB_CATALOG_TXN_HELD);
     /* One that arrived after it was listed is another version, of which the list knows nothing. */
     struct wb_catalog_place place = wb_disk_scan_place(&from->position);
-    if (!is_wanted(waiting) || !wb_catalog_place_equal(&waiting->place, &place) ||
+    if (!is_wanted(waiting) || !wb_catalog_place_equal(&waiting->entry.place, &place) ||
         !wb_block_find_slot(&b->index, from->slot, &at) || !wb_pageid_equal(b->index.entries.items[at].id, from->id) ||
         b->index.entries.items[at].flags)
         return false;
-    if (!b->site || b->site->hash != waiting->site)
-        b->site = wb_site_names_find(&b->t->sites, waiting->site);
+    if (!b->site || b->site->hash != waiting->entry.site)
+        b->site = wb_site_names_find(&b->t->sites, waiting->entry.site);
     if (!b->site || !b->site->named)
         return false;
     *to_out = (struct wb_repo_block_page){
@@ -54,12 +54,12 @@ static bool describe(struct block_bringing *b, const struct wb_store_parcel_page
         .slot = from->slot,
         .site = wb_site_names_text(&b->t->sites, b->site),
         .differs = !from->own_time || !from->own_lifetime,
-        .entry = {.time_ms = waiting->time_ms,
-                  .content = waiting->content,
-                  .body_bytes = waiting->body_bytes,
-                  .stored_bytes = waiting->stored_bytes,
-                  .lifetime = waiting->lifetime,
-                  .lifetime_count = waiting->lifetime_count},
+        .entry = {.time_ms = waiting->entry.time_ms,
+                  .content = waiting->entry.content,
+                  .body_bytes = waiting->entry.body_bytes,
+                  .stored_bytes = waiting->entry.stored_bytes,
+                  .lifetime = waiting->entry.lifetime,
+                  .lifetime_count = waiting->entry.lifetime_count},
     };
     memcpy(to_out->sha1, b->index.entries.items[at].digests + WB_MD5_BYTES, WB_SHA1_BYTES);
     return true;
@@ -220,8 +220,8 @@ static int announce(struct wb_transfer *t)
 
     WB_CHECK(t->pages.count > 0);
     for (size_t i = 0; i < t->pages.count; i++) {
-        expected.record_bytes += t->pages.items[i].body_bytes;
-        expected.stored_bytes += t->pages.items[i].stored_bytes;
+        expected.record_bytes += t->pages.items[i].entry.body_bytes;
+        expected.stored_bytes += t->pages.items[i].entry.stored_bytes;
     }
     return wb_repo_expect_blocks(t->to, &expected);
 }

@@ -92,8 +92,8 @@ int wb_transfer_empty_page(struct wb_transfer *t, const struct wb_transfer_page 
 
     if (t->everything)
         return 0;
-    if (page->partly && wb_transfer_has_bytes(&page->place)) /* its bucket has a copy of its entry */
-        err = wb_transfer_place_out(t, page->id, &page->place, &out);
+    if (page->partly && wb_transfer_has_bytes(&page->entry.place)) /* its bucket has a copy of its entry */
+        err = wb_transfer_place_out(t, page->id, &page->entry.place, &out);
     if (err < 0 || out || !(page->brought || page->partly))
         return err;
     err = wb_repo_edit_load(&t->edit, page->id);

@@ -141,6 +141,14 @@ static int replace_page(struct wb_transfer *t, struct wb_transfer_page *page, st
     return wb_repo_edit_save(edit, touched, false, &writer->sites.items[writer->ops.items[*order].site].delta);
 }
 
+/* Loads what waits of a page into t->view. */
+static int load_waiting(struct wb_transfer *t, const struct wb_transfer_page *page)
+{
+    WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
+    return wb_pageview_load_known(&t->waiting, true, page->id, page->entry.place.segment ? &page->entry : NULL,
+                                  &t->view);
+}
+
 /* Called by the commit for each page: order[0] to order[count - 1] are its copies, whose places are known now. */
 static int adopt(void *context, struct wb_repo_edit *edit, const uint32_t *order, size_t count)
 {
@@ -162,7 +170,7 @@ static int adopt(void *context, struct wb_repo_edit *edit, const uint32_t *order
     if (err == 0 && edit->summary.bars)
         err = wb_repo_bar_holds(&edit->txn, op->id, wb_slice(site->name, site->len), &barred);
     if (err == 0)
-        err = wb_pageview_load(&t->waiting, true, op->id, &t->view);
+        err = load_waiting(t, page);
     if (err == 0)
         err = wb_transfer_is_unchanged(t, &unchanged);
     if (err == 0)
@@ -260,11 +268,11 @@ int wb_transfer_bring_plain(struct wb_transfer *t, struct wb_transfer_page *wait
 
     WB_CHECK(t->waiting.kind == WB_CATALOG_TXN_HELD);
     /* Another content came later: it stays. */
-    if (err < 0 || waiting->out || wb_history_content(page, t->to->content_seed) != waiting->content)
+    if (err < 0 || waiting->out || wb_history_content(page, t->to->content_seed) != waiting->entry.content)
         return err;
     err = wb_page_encode(page, &record);
     if (err == 0)
-        err = copy_record(t, page, waiting->content, &record);
+        err = copy_record(t, page, waiting->entry.content, &record);
     wb_buf_release(&record);
     if (err < 0)
         return err;
@@ -380,7 +388,7 @@ static int bring_page(struct wb_transfer *t, struct wb_transfer_page *page)
     uint64_t bytes = 0;
     size_t before = t->to->writer->ops.count;
     bool wanted = false;
-    int err = wb_pageview_load(&t->waiting, true, page->id, &t->view);
+    int err = load_waiting(t, page);
 
     page->partly = false;
     if (err == 0)

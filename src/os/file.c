@@ -9,16 +9,19 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/fault.h"
+#include "os/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
     LOOK_US = 200,
     LOOKS_MAX = 50000, /* a process that looks for longer has been stopped */
+    DOOR_MS = 2000,    /* so has a process that needs longer to open a file and lock it */
 };
 
 int wb_file_open(const char *path, unsigned flags, struct wb_file *file_out)
@@ -96,6 +99,7 @@ int wb_file_read_exact(const struct wb_file *file, uint64_t offset, void *bytes_
 
 int wb_file_write_at(const struct wb_file *file, uint64_t offset, const void *bytes, size_t len)
 {
+    WB_CHECK(file->fd >= 0);
     const char *from = bytes;
     size_t done = 0;
     /* A disk that fails seldom fails cleanly: the fault leaves half of the bytes behind. */
@@ -103,7 +107,6 @@ int wb_file_write_at(const struct wb_file *file, uint64_t offset, const void *by
     size_t end = failing ? len / 2 : len;
     int error = errno;
 
-    WB_CHECK(file->fd >= 0);
     while (done < end) {
         ssize_t n = pwrite(file->fd, from + done, end - done, (off_t)(offset + done));
         if (n < 0 && errno == EINTR)
@@ -183,6 +186,45 @@ int wb_file_lock(const struct wb_file *file, bool wait)
 void wb_file_unlock(const struct wb_file *file)
 {
     flock(file->fd, LOCK_UN);
+}
+
+/*
+ * While a file is being opened and locked, its directory is locked. On file systems that cannot lock directories it is
+ * done without: then the two steps are two. Other files of the directory that are locked in this way have to wait.
+ */
+static int lock_door(const char *dir, int *door_out)
+{
+    struct timespec nap = {0, 1000000};
+
+    *door_out = wb_fault_strikes(WB_FAULT_OPEN, dir) ? -1 : open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*door_out < 0)
+        return errno == ENOENT ? wb_fail(WB_E_NOTFOUND, "%s: no such directory", dir)
+                               : wb_fail_errno("cannot open the directory %s", dir);
+    for (unsigned ms = 0; flock(*door_out, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; ms++) {
+        if (ms == DOOR_MS)
+            return wb_fail(WB_E_BUSY, "%s is in use by another process", dir);
+        nanosleep(&nap, NULL);
+    }
+    return 0;
+}
+
+int wb_file_open_locked(const char *dir, const char *name, struct wb_file *file_out)
+{
+    char *path = wb_path_join(dir, name);
+    int door = -1, err = path ? lock_door(dir, &door) : WB_E_NOMEM;
+
+    *file_out = WB_FILE_INIT;
+    if (err == 0)
+        err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, file_out);
+    if (err == 0)
+        err = wb_file_lock(file_out, false);
+    /* The file first: nobody shall see it open without the lock or the door. */
+    if (err < 0)
+        wb_file_close(file_out);
+    if (door >= 0)
+        close(door);
+    wb_free(path);
+    return err;
 }
 
 void wb_file_sequential(const struct wb_file *file)

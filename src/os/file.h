@@ -68,6 +68,13 @@ int wb_file_lock(const struct wb_file *file, bool wait);
 void wb_file_unlock(const struct wb_file *file);
 
 /*
+ * Opens the file of this name in a directory, making it if needed, and locks it, without waiting: WB_E_BUSY. For others
+ * that lock it in this way both is one step: if they find that a process has the file open for this (in /proc), they
+ * cannot lock it before that process lets go. So a process that is stopped between the two steps is not overtaken.
+ */
+int wb_file_open_locked(const char *dir, const char *name, struct wb_file *file_out);
+
+/*
  * Whether somebody else holds the lock. Looking disturbs nobody: two processes that look at the same time see no lock,
  * and wb_file_lock() waits until they have looked. Not for a file that this handle has locked: it would lose the lock.
  */

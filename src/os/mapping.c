@@ -10,11 +10,11 @@ enum { LARGE_PAGE = 2 << 20 };
 
 int wb_mapping_open(const struct wb_file *file, size_t bytes, void **map_out)
 {
+    WB_CHECK(file->fd >= 0 && bytes > 0); /* mmap() refuses an empty mapping */
     void *map = wb_fault_strikes(WB_FAULT_READ, file->path) ? MAP_FAILED
                                                             : mmap(NULL, bytes, PROT_READ, MAP_SHARED, file->fd, 0);
 
     *map_out = NULL;
-    WB_CHECK(file->fd >= 0 && bytes > 0); /* mmap() refuses an empty mapping */
     if (map == MAP_FAILED)
         return wb_fail_errno("cannot map %s", file->path);
     *map_out = map;

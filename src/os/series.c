@@ -41,10 +41,10 @@ static void format_name(const char *prefix, uint32_t number, char name_out[NAME_
 /* The number of a directory, from its name; 0 if the name is not one of these. */
 static uint32_t number_of(const char *name)
 {
+    WB_CHECK(name != NULL);
     uint32_t number = (uint32_t)strtoull(name, NULL, 10);
     char canonical[NAME_MAX_BYTES];
 
-    WB_CHECK(name != NULL);
     format_name("", number, canonical);
     return strcmp(canonical, name) == 0 ? number : 0;
 }
@@ -68,10 +68,10 @@ static int each_entry(void *context, const struct wb_path_entry *entry)
 /* Calls each() for every directory, in any order. */
 static int each_directory(const char *root, each_number each, void *context)
 {
+    WB_CHECK(each != NULL);
     struct numbers numbers = {each, context};
 
     WB_CHECK(root != NULL);
-    WB_CHECK(each != NULL);
     return wb_path_kind(root) == WB_PATH_NONE ? 0 : wb_path_each(root, each_entry, &numbers);
 }
 
@@ -139,10 +139,10 @@ int wb_series_remove(const char *path)
 
 int wb_series_share(const char *root, uint32_t number, struct wb_file *lock_out)
 {
+    WB_CHECK(root != NULL);
     char *path = wb_path_join(root, WB_SERIES_LOCK);
     int err = path ? wb_file_open(path, WB_FILE_READ, lock_out) : WB_E_NOMEM;
 
-    WB_CHECK(root != NULL);
     WB_CHECK(number > 0);
     wb_free(path);
     if (err < 0)
@@ -167,9 +167,9 @@ static const char *holder_of(const struct wb_path_entry *entry)
 /* A name becomes part of the name of a file. */
 static int check_holder(const char *holder)
 {
+    WB_CHECK(holder != NULL);
     size_t len = strlen(holder);
 
-    WB_CHECK(holder != NULL);
     for (size_t i = 0; i < len; i++)
         if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-", holder[i]))
             len = 0;
@@ -193,11 +193,11 @@ static char *hold_path(const char *path, const char *holder)
 /* Makes the file of a hold. The caller has locked the directory, so it is not removed meanwhile. */
 static int make_hold(const char *path, const char *holder)
 {
+    WB_CHECK(path != NULL);
     struct wb_file file = WB_FILE_INIT;
     char *hold = hold_path(path, holder);
     int err = hold ? wb_file_open(hold, WB_FILE_WRITE | WB_FILE_CREATE, &file) : WB_E_NOMEM;
 
-    WB_CHECK(path != NULL);
     if (err == 0)
         err = wb_file_sync(&file);
     wb_file_close(&file);
@@ -282,10 +282,10 @@ static int list_holds_of(void *context, uint32_t number)
 
 int wb_series_holds(const char *root, wb_series_held each, void *context)
 {
-    struct hold_list list = {.root = root, .each = each, .context = context};
-
     WB_CHECK(root != NULL);
     WB_CHECK(each != NULL);
+    struct hold_list list = {.root = root, .each = each, .context = context};
+
     return each_directory(root, list_holds_of, &list);
 }
 
@@ -293,19 +293,10 @@ int wb_series_holds(const char *root, wb_series_held each, void *context)
 
 int wb_series_lock(const char *root, struct wb_file *lock_out)
 {
-    char *path = wb_path_join(root, WB_SERIES_LOCK);
-    int err = path ? wb_path_mkdirs(root) : WB_E_NOMEM;
-
     WB_CHECK(root != NULL);
     *lock_out = WB_FILE_INIT;
-    if (err == 0)
-        err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, lock_out);
-    if (err == 0)
-        err = wb_file_lock(lock_out, false);
-    if (err < 0)
-        wb_file_close(lock_out);
-    wb_free(path);
-    return err;
+    int err = wb_path_mkdirs(root);
+    return err < 0 ? err : wb_file_open_locked(root, WB_SERIES_LOCK, lock_out);
 }
 
 int wb_series_begin(const char *root, char **path_out)
@@ -327,10 +318,10 @@ int wb_series_begin(const char *root, char **path_out)
 
 int wb_series_publish(const char *root, const char *fresh, uint32_t number, bool *renamed_out)
 {
+    WB_CHECK(fresh != NULL);
     char *path = wb_series_path(root, number);
     int err = path ? wb_path_sync_dir(fresh) : WB_E_NOMEM;
 
-    WB_CHECK(fresh != NULL);
     if (err == 0)
         err = wb_path_rename(fresh, path);
     wb_free(path);
@@ -358,11 +349,11 @@ struct series_sweep {
 /* Gives an old directory that nobody holds another name. Then nobody finds it any more. */
 static int retire(void *context, uint32_t number)
 {
+    WB_CHECK(number > 0);
     struct series_sweep *sweep = context;
     char name[NAME_MAX_BYTES];
     int locked = number < sweep->keep ? wb_bytelock_try(sweep->lock, number) : 0;
 
-    WB_CHECK(number > 0);
     if (locked <= 0)
         return locked;
     format_name(OLD_PREFIX, number, name);
@@ -398,9 +389,9 @@ static int remove_leftover(void *context, const struct wb_path_entry *entry)
 
 int wb_series_clean(const char *root, uint32_t keep, const struct wb_file *lock)
 {
+    WB_CHECK(root != NULL);
     struct series_sweep sweep = {.root = root, .lock = lock, .keep = keep};
 
-    WB_CHECK(root != NULL);
     WB_CHECK(lock->fd >= 0);
     int err = each_directory(root, retire, &sweep);
     /* A directory under its own name never lacks a file, not even after a power loss. */

@@ -179,7 +179,7 @@ static void take_shape(const char header[HEADER_BYTES], struct wb_bucket_file *f
     file->key = key_of(header);
 }
 
-/* Removes what a crash left under these names. Whoever looks through the node may have claimed it for a moment. */
+/* Removes what a crash left under these names. Somebody who looks through the node may have claimed it for a moment. */
 static int clear_names(struct wb_node *node, const struct wb_bucket_shape *shape)
 {
     int err = wb_bucket_file_remove(node, shape->number, shape->revision);
@@ -268,6 +268,16 @@ int wb_bucket_file_repair(struct wb_bucket_file *file, const uint8_t *repo_id)
     wb_bucket_file_release(file);
     file->headless = err < 0;
     return err;
+}
+
+void wb_bucket_file_header(const struct wb_bucket_file *file, const uint8_t *repo_id,
+                           char header_out[WB_BUCKET_FILE_HEADER_BYTES])
+{
+    struct wb_bucket_shape shape = {file->number, file->revision, file->range, file->bucket_bytes, file->count};
+
+    WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
+    put_header(header_out, repo_id, &shape);
+    WB_CHECK(key_of(header_out) == file->key);
 }
 
 /* Reads the header, which must be that of the row's file. */

@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-enum { SLOTS_WORN = 0xe000 }; /* a block whose slots are used up to here is built anew */
+enum { SLOTS_WORN = 0xe000 }; /* a block whose slots are used up to here is built from the start */
 
 int wb_bucket_draft_init(struct wb_bucket_draft *draft, size_t large_bytes)
 {

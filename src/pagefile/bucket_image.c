@@ -392,10 +392,10 @@ int wb_bucket_read(const struct wb_bucket_file *file, uint64_t number, struct wb
 
 int wb_bucket_read_strictly(const struct wb_bucket_file *file, uint64_t number, struct wb_bucket *bucket)
 {
+    WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
     const char *wrong = NULL;
     int err = read_once(file, number, false, bucket, &wrong);
 
-    WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
     if (err == 0 && bucket->overflow_bytes == 0) {
         /* The image was read into the same memory as the bucket, of which it is the beginning. */
         for (size_t i = bucket->image.len; i < file->bucket_bytes && err == 0; i++)
@@ -404,6 +404,36 @@ int wb_bucket_read_strictly(const struct wb_bucket_file *file, uint64_t number, 
         wrong = "there is something behind its image";
     }
     return err == WB_E_CORRUPT ? wb_bucket_corrupt(file, number, wrong) : err;
+}
+
+int wb_bucket_read_raw(const struct wb_bucket_file *file, uint64_t number, char *bytes_out, uint64_t *stamp_out)
+{
+    struct wb_bucket head;
+    uint64_t image_bytes;
+    int err = wb_node_file_read_exact(&file->file, wb_bucket_at(file, number), bytes_out, file->bucket_bytes);
+
+    *stamp_out = 0;
+    if (err < 0 || wb_bucket_head_check(file, number, bytes_out, &head, &image_bytes))
+        return err;
+    size_t inside = image_bytes < file->bucket_bytes ? (size_t)image_bytes : file->bucket_bytes;
+    if (wb_get64(bytes_out + 56) != wb_hash64(bytes_out + WB_BUCKET_HEAD_BYTES, inside - WB_BUCKET_HEAD_BYTES))
+        return 0;
+    for (size_t i = inside; i < file->bucket_bytes; i++)
+        if (bytes_out[i] != 0) /* the end of another image: it is torn */
+            return 0;
+    *stamp_out = head.stamp;
+    return 0;
+}
+
+int wb_bucket_read_stamp(const struct wb_bucket_file *file, uint64_t number, uint64_t *stamp_out)
+{
+    char bytes[WB_BUCKET_HEAD_BYTES];
+    struct wb_bucket head;
+    uint64_t image_bytes;
+    int err = wb_node_file_read_exact(&file->file, wb_bucket_at(file, number), bytes, sizeof bytes);
+
+    *stamp_out = err == 0 && !wb_bucket_head_check(file, number, bytes, &head, &image_bytes) ? head.stamp : 0;
+    return err;
 }
 
 bool wb_bucket_find(const struct wb_bucket *bucket, struct wb_pageid id, const struct wb_catalog_place *place,

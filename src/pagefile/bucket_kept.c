@@ -1,5 +1,5 @@
 /*
- * bucket_kept.c - keeps damaged bytes. A bucket whose image cannot be read is written anew all the same, because new
+ * bucket_kept.c - keeps damaged bytes. A bucket whose image cannot be read is rewritten all the same, because new
  * pages must be stored in it. What was in its place may still be of use to somebody who can repair it, so these bytes
  * go to an extent, and the versions that were in the bucket point to it: reading one of them says what happened.
  *
@@ -49,10 +49,10 @@ int wb_bucket_kept_error(struct wb_slice extent)
 /* Reads up to len bytes at `at`, and appends zeros for those that the file does not have. */
 static int read_as_is(const struct wb_bucket_file *file, uint64_t at, size_t len, struct wb_buf *bytes_out)
 {
+    WB_CHECK(len > 0);
     size_t got = 0;
     int err = wb_buf_reserve(bytes_out, len);
 
-    WB_CHECK(len > 0);
     if (err == 0)
         err = wb_node_file_read_at(&file->file, at, bytes_out->ptr + bytes_out->len, len, &got);
     if (err < 0)

@@ -31,7 +31,7 @@ static int repair_target(struct wb_pagefile_edit *edit, struct wb_hash_target *t
 
     WB_CHECK(row->number == target->number);
     if (err < 0)
-        return err == WB_E_CORRUPT || err == WB_E_DOWN ? 0 : err; /* whoever needs the file is told */
+        return err == WB_E_CORRUPT || err == WB_E_DOWN ? 0 : err; /* a reader of the file is told */
     target->judge = row->unwritten > 0;
     err = wb_bucket_swept_read(file, row->logical_end, &swept);
     if (err == WB_E_CORRUPT) { /* nobody knows which buckets an interrupted sweep has changed */
@@ -43,7 +43,7 @@ static int repair_target(struct wb_pagefile_edit *edit, struct wb_hash_target *t
         target->stamp = swept.stamp + 1;
         target->end = swept.end > row->bytes ? swept.end : row->bytes;
         err = swept.buckets.count ? wb_hash_repair(edit, target, &swept) : 0;
-        err = err == WB_E_DOWN ? 0 : err; /* read-only: whoever wants to write is told */
+        err = err == WB_E_DOWN ? 0 : err; /* read-only: a writer is told */
     }
     wb_bucket_swept_release(&swept);
     return err;
@@ -378,7 +378,7 @@ static uint64_t count_touched(const struct wb_bucket_file *file, const struct wb
     return touched;
 }
 
-/* Whether writing the file anew is better than changing its buckets. */
+/* Whether rewriting the file is better than changing its buckets. */
 static bool should_merge(const struct wb_pagefile_edit *edit, const struct wb_hash_target *target,
                          const struct wb_bucket_file *file, uint64_t *bytes_out)
 {

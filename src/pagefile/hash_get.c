@@ -7,7 +7,7 @@
  * catalog is asked. So it is if pages were removed while the file could not be written.
  *
  * For other versions, the catalog says which one is meant. In the meantime the bucket may have been changed, and a
- * version that nobody keeps may be gone from it. Then whoever asks starts again, with what is now the newest state
+ * version that nobody keeps may be gone from it. Then the reader starts again, with what is now the newest state
  * (wb_pagefile_kind.in_place).
  */
 #include "base/check.h"

@@ -1,9 +1,9 @@
 /*
  * hash_lost.c - buckets that cannot be read. One of them must not keep the others from being changed, nor new pages
- * from being stored in it. The catalog knows which versions are in a bucket; only their bytes are lost. So whoever has
- * to write such a bucket takes its list of versions from the catalog, and keeps the damaged bytes in an extent to which
- * these versions point (bucket_kept.c). A get of one of them says so, and verify reports it, until the page is replaced
- * or removed.
+ * from being stored in it. The catalog knows which versions are in a bucket; only their bytes are lost. So a commit
+ * that has to write such a bucket takes its list of versions from the catalog, and keeps the damaged bytes in an extent
+ * to which these versions point (bucket_kept.c). A get of one of them says so, and verify reports it, until the page is
+ * replaced or removed.
  *
  * A version that the current transaction ends is listed too: the image serves the state before the commit as well.
  *
@@ -37,10 +37,10 @@ static struct wb_hash_damage *last_damage(struct wb_hash_edit *hash, const struc
 
 int wb_hash_damage_note(struct wb_hash_edit *hash, const struct wb_bucket_file *file, uint64_t number, uint64_t lost)
 {
+    WB_CHECK(number < file->count);
     struct wb_hash_damage damage = {.file = file->number, .revision = file->revision, .bucket = number, .lost = lost};
     struct wb_hash_damage *last = last_damage(hash, file, number);
 
-    WB_CHECK(number < file->count);
     if (last)
         last->lost += lost;
     if (last || hash->damages.count == DAMAGES_MAX)

@@ -1,8 +1,8 @@
 /*
- * hash_merge.c - writes a bucket file anew, as its next revision, by merging two streams that are sorted by id: the
+ * hash_merge.c - writes the next revision of a bucket file, by merging two streams that are sorted by id: the
  * versions in the old buckets, and what a commit adds. Everything is read and written once, in the order of the disk.
  * Dead versions are left out, so this is also how space is freed. The new file serves only the state after the commit;
- * whoever still reads the one before has the old file, which is deleted when nobody needs it any more.
+ * a reader of the one before has the old file, which is deleted when nobody needs it any more.
  *
  * In the same way a file is moved to another node, or divided: there is a new file for each bin (src/move/mover.h).
  */

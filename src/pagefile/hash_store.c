@@ -198,7 +198,7 @@ static void seal(struct wb_pagefile *files, uint64_t commit)
     if (wb_pagefile_overview(files, &o) < 0)
         return;
     if (o.rows.count && wb_hash_file(&files->hash->files, &o.rows.items[o.rows.count - 1], &file) == 0 && file->write &&
-        wb_node_file_claim(&file->file) == 0) { /* whoever has claimed it now leaves later, and seals it then */
+        wb_node_file_claim(&file->file) == 0) { /* the process that has claimed it leaves later, and seals it then */
         wb_bucket_write_seal(file, commit);
         wb_node_file_release(&file->file);
     }
@@ -260,7 +260,7 @@ static int recover(struct wb_pagefile *files, uint32_t node)
     return wb_nodes_failed(files->nodes, err) ? 0 : err;
 }
 
-/* ---- writing a file anew --------------------------------------------------------------------------------------- */
+/* ---- rewriting a file ------------------------------------------------------------------------------------------ */
 
 /* Whether there is something to free in a file, or it has far more or far fewer buckets than it needs. */
 static bool needs_work(const struct wb_pagefile *files, const struct wb_catalog_segment *row)
@@ -307,7 +307,7 @@ static int is_unsettled(struct wb_pagefile *files, const struct wb_catalog_segme
     *swept_out = *unknown_out = false;
     int err = wb_hash_file(&files->hash->files, row, &file);
     if (err < 0)
-        return err == WB_E_CORRUPT || err == WB_E_DOWN ? 0 : err; /* whoever needs the file is told */
+        return err == WB_E_CORRUPT || err == WB_E_DOWN ? 0 : err; /* a reader of the file is told */
     if (file->headless && file->write)
         (void)wb_bucket_file_repair(file, files->superblock->id); /* if this fails, the next writer tries it */
     err = wb_bucket_swept_read(file, row->logical_end, &swept);
@@ -317,7 +317,7 @@ static int is_unsettled(struct wb_pagefile *files, const struct wb_catalog_segme
     return err == WB_E_CORRUPT ? 0 : err;
 }
 
-/* A transaction that changes nothing, or writes one file anew: its beginning repairs everything. */
+/* A transaction that changes nothing, or rewrites one file: its beginning repairs everything. */
 static int repair_with(struct wb_pagefile *files, const struct wb_catalog_segment *row)
 {
     struct wb_pagefile_change change;

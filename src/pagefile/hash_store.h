@@ -19,7 +19,7 @@
  *
  *   sweep   buckets are changed in place; versions that the state before still has stay in them, flagged as
  *           dead, so that the images serve both states (hash_sweep.c)
- *   merge   the file is written anew, with a fitting number of buckets, as its next revision (hash_merge.c)
+ *   merge   the file is rewritten, with a fitting number of buckets, as its next revision (hash_merge.c)
  *
  *   hash_store.c  opening, rows and files, recovery; the table of the organisation
  *   hash_get.c    reading single pages
@@ -28,7 +28,7 @@
  *   hash_stage.c  keeps records until the commit
  *   hash_edit.c   collects what a transaction changes, and decides how to write it
  *   hash_sweep.c  changes buckets in place
- *   hash_merge.c  writes a file anew
+ *   hash_merge.c  rewrites a file
  *   hash_press.c  its buckets, which threads compress
  *   hash_lost.c   goes on past a bucket that is damaged
  *   hash_verify.c checks bucket files

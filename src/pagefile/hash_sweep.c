@@ -48,11 +48,11 @@ static int change_pages(struct wb_pagefile_edit *edit, const struct wb_bucket *o
 static int apply_notes(struct wb_pagefile_edit *edit, struct wb_hash_target *target, struct wb_bucket *old,
                        const struct wb_hash_note *notes, size_t count)
 {
+    WB_CHECK(count > 0);
     struct wb_catalog_entry latest;
     int err = change_pages(edit, old, notes, count);
     size_t at;
 
-    WB_CHECK(count > 0);
     for (size_t i = 0; i < count && err == 0; i++) {
         if (notes[i].kind == WB_HASH_NOTE_DEAD && wb_bucket_find(old, notes[i].id, &notes[i].place, &at)) {
             old->versions.items[at].dead = target->stamp;
@@ -271,7 +271,7 @@ static int repair_buckets(struct wb_pagefile_edit *edit, struct wb_bucket_sweep 
         uint64_t number = swept->buckets.items[i];
         wb_bucket_reader_forget(&own->reader);
         err = wb_bucket_read(sweep->file, number, &own->bucket);
-        if (err == WB_E_CORRUPT) { /* it stays as it is, and whoever reads it is told */
+        if (err == WB_E_CORRUPT) { /* it stays as it is, and a reader of it is told */
             err = 0;
             continue;
         }

@@ -225,7 +225,7 @@ struct wb_places_used WB_VEC_OF(struct wb_place_used);
 struct wb_pagefile_edit {
     struct wb_pagefile *files;
     struct wb_catalog_txn *txn;         /* borrowed ... */
-    struct wb_catalog_summary *summary; /* ... and so is this; written by whoever has them */
+    struct wb_catalog_summary *summary; /* ... and so is this; written by the owner of both */
     struct wb_catalog_segment *rows;    /* by segment number; a row with number 0 has not been read yet */
     bool *dirty;                        /* by segment number: the row must be written */
     size_t row_count;
@@ -349,12 +349,12 @@ struct wb_pagefile_kind {
     /* Calls each() for files that compaction is to divide, with their bins. Non-zero ends it. May be NULL. */
     int (*splits)(const struct wb_catalog_rows *rows, wb_pagefile_each_split each, void *context);
 
-    /* For those whose files are written anew in a transaction: whether that is worth it, and the bytes in use. */
+    /* For those whose files are rewritten in a transaction: whether that is worth it, and the bytes in use. */
     bool (*needs_work)(const struct wb_pagefile *files, const struct wb_catalog_segment *row);
     uint64_t (*used_bytes)(const struct wb_catalog_segment *row);
 
     /*
-     * Writes a file anew in a transaction, without what is dead, for each bin. NULL: files are copied before the
+     * Rewrites a file in a transaction, without what is dead, for each bin. NULL: files are copied before the
      * transaction (src/move/mover.c). WB_E_BUSY: it has another bin by now.
      */
     int (*rewrite)(struct wb_pagefile_edit *edit, const struct wb_catalog_segment *row, const struct wb_bin *bins,

@@ -306,10 +306,10 @@ uint64_t wb_segment_name_at(const struct wb_segment *segment, uint64_t physical)
 
 uint64_t wb_segment_seek(const struct wb_segment *segment, uint64_t logical, uint64_t end)
 {
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     size_t entry = find_in_map(segment, logical);
     uint64_t at = segment->tail_at;
 
-    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     if (entry < segment->map_count)
         at = segment->map[entry].physical;
     else if (logical > segment->tail_logical)

@@ -91,7 +91,7 @@ static int add_damage(struct wb_segment_live *live, const struct wb_segment *seg
 
     WB_CHECK(at < end);
     WB_CHECK(live->damages.count == 0 || live->damages.items[live->damages.count - 1].end <= at);
-    /* Whoever reports the damage names the file and the offset, so leave them out of the reason. */
+    /* The caller that reports the damage names the file and the offset, so leave them out of the reason. */
     int len = snprintf(place, sizeof place, "%s at %llu: ", segment->file.path, (unsigned long long)at);
     if (len > 0 && strncmp(why, place, (size_t)len) == 0)
         why += len;

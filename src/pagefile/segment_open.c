@@ -83,10 +83,10 @@ static int cached_segment(struct wb_pagefile *files, const struct wb_catalog_seg
 /* The open file of a place. It is good until the next call. */
 static int segment_of(struct wb_pagefile *files, uint32_t origin, struct wb_pageid id, struct wb_segment **segment_out)
 {
+    WB_CHECK(origin > 0);
     struct wb_catalog_segment row;
     int err = wb_parts_row_of(files->reader, &files->parts, origin, id, &row);
 
-    WB_CHECK(origin > 0);
     WB_CHECK(files->reader->kind >= WB_CATALOG_TXN_AWAKE);
     if (err < 0)
         return err;

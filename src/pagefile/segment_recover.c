@@ -66,10 +66,10 @@ static int remove_orphan(void *context, const struct wb_node_entry *entry)
 /* Removes the orphans of a node. One that is out of reach is looked through when it is back. */
 static int remove_orphans(struct wb_pagefile *files, uint32_t number)
 {
+    WB_CHECK(number > 0);
     struct orphan_walk walk = {.files = files, .number = number};
     int err = wb_nodes_find_to_write(files->nodes, number, &walk.node);
 
-    WB_CHECK(number > 0);
     if (err == 0) {
         wb_node_hold(walk.node); /* reading the catalog may refresh the table of nodes */
         err = wb_node_each_file(walk.node, remove_orphan, &walk);

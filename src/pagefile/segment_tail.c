@@ -27,11 +27,11 @@ static int read_row(void *context)
 int wb_segment_claim(struct wb_pagefile *files, const struct wb_catalog_segment *seen, struct wb_segment *segment_out,
                      struct wb_catalog_segment *row_out)
 {
+    WB_CHECK(files->magic == WB_PAGEFILE_MAGIC);
     struct row_read r = {.files = files, .number = seen->number};
     struct wb_node *node;
     int err = wb_nodes_find_to_write(files->nodes, seen->node, &node);
 
-    WB_CHECK(files->magic == WB_PAGEFILE_MAGIC);
     WB_CHECK(seen->number > 0);
     WB_CHECK(!seen->sealed);
     *segment_out = WB_SEGMENT_INIT;
@@ -196,10 +196,10 @@ static int register_segment(struct wb_pagefile *files, uint32_t number, const st
 /* Creates the file of the next free number. The file claims the number, before there is a row. */
 static int create_segment(struct wb_pagefile *files, uint32_t node, uint32_t number, struct wb_segment *segment_out)
 {
+    WB_CHECK(files->magic == WB_PAGEFILE_MAGIC);
     struct wb_node *reach;
     int err = wb_nodes_find_to_write(files->nodes, node, &reach);
 
-    WB_CHECK(files->magic == WB_PAGEFILE_MAGIC);
     WB_CHECK(number > 0);
     if (err < 0)
         return err;

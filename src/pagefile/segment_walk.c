@@ -1,11 +1,11 @@
 /*
  * segment_walk.c - walks through all blocks of a segment in the order of the file, reading
  * large pieces at a time. It checks the header and directory of each block, but not the
- * frames: whoever decompresses them does.
+ * frames: code that decompresses them does.
  *
  * When a block is damaged, the walk reports it once, and then looks for the next block: a
  * position with a valid header whose name belongs to exactly this position. The name
- * matters, because a page may contain bytes that look like a block, but whoever made
+ * matters, because a page may contain bytes that look like a block, but the author of
  * that page could not know where it would be stored.
  */
 #include "base/check.h"

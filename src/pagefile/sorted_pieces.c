@@ -49,9 +49,9 @@ static int block_error(struct wb_sorted_worker *worker, const struct wb_segment 
 static int find_entries(struct wb_sorted_worker *worker, const struct wb_block_index *index,
                         const struct wb_sorted_place *places, size_t count)
 {
+    WB_CHECK(count > 0);
     int err = wb_vec_reserve(&worker->entries, count);
 
-    WB_CHECK(count > 0);
     wb_vec_clear(&worker->entries);
     for (size_t i = 0; i < count && err == 0; i++) {
         size_t at;

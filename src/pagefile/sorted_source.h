@@ -52,7 +52,7 @@ struct wb_sorted_source {
     void (*close)(void *context);
 
     /*
-     * The files were listed anew. Returns through *edge_out the greatest value of id.hi such that ids from `hi` to
+     * The files were listed again. Returns through *edge_out the greatest value of id.hi such that ids from `hi` to
      * there are kept together: in the same files, or the same bucket.
      */
     int (*edge)(void *context, const struct wb_catalog_rows *rows, uint64_t hi, uint64_t *edge_out);

@@ -208,9 +208,9 @@ static int no_such_node(const struct wb_nodes *nodes, uint32_t number)
 
 int wb_nodes_find(struct wb_nodes *nodes, uint32_t number, struct wb_node **node_out)
 {
+    WB_CHECK(number > 0);
     struct wb_known_node *node = find_node(nodes, number);
 
-    WB_CHECK(number > 0);
     *node_out = NULL;
     if (!node && (nodes->items.count || number != 1))
         return no_such_node(nodes, number);
@@ -222,9 +222,9 @@ int wb_nodes_find(struct wb_nodes *nodes, uint32_t number, struct wb_node **node
 
 struct wb_node *wb_nodes_reach(struct wb_nodes *nodes, uint32_t number)
 {
+    WB_CHECK(number > 0);
     struct wb_known_node *node = find_node(nodes, number);
 
-    WB_CHECK(number > 0);
     return node ? node->reach : NULL;
 }
 
@@ -254,10 +254,10 @@ static int cannot_write(const struct wb_known_node *node)
 
 int wb_nodes_find_to_write(struct wb_nodes *nodes, uint32_t number, struct wb_node **node_out)
 {
+    WB_CHECK(number > 0);
     struct wb_known_node *node = find_node(nodes, number);
     int err = wb_nodes_find(nodes, number, node_out);
 
-    WB_CHECK(number > 0);
     if (err < 0 || !node)
         return err;
     err = look_to_write(nodes, node);
@@ -351,9 +351,9 @@ size_t wb_nodes_in_turn(struct wb_nodes *nodes)
 
 void wb_nodes_avoid(struct wb_nodes *nodes, uint32_t number)
 {
+    WB_CHECK(number > 0);
     struct wb_known_node *node = find_node(nodes, number);
 
-    WB_CHECK(number > 0);
     if (!node)
         return;
     node->failed_ns = wb_clock_mono_ns();

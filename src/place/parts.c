@@ -71,10 +71,10 @@ int wb_parts_read(struct wb_catalog_txn *txn, struct wb_parts *parts)
 static int try_list(struct wb_catalog_txn *txn, const struct wb_parts *parts, uint32_t origin, struct wb_pageid id,
                     struct wb_catalog_segment *row_out, bool *found_out)
 {
+    WB_CHECK(origin > 0);
     uint32_t number = wb_parts_find(parts, origin, id);
     int err = number ? wb_catalog_segment_get(txn, number, row_out) : WB_E_NOTFOUND;
 
-    WB_CHECK(origin > 0);
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     *found_out = err == 0 && wb_catalog_segment_origin(row_out) == origin && wb_catalog_range_has(&row_out->range, id);
     return err == WB_E_NOTFOUND ? 0 : err;
@@ -83,10 +83,10 @@ static int try_list(struct wb_catalog_txn *txn, const struct wb_parts *parts, ui
 int wb_parts_row_of(struct wb_catalog_txn *txn, struct wb_parts *parts, uint32_t origin, struct wb_pageid id,
                     struct wb_catalog_segment *row_out)
 {
+    WB_CHECK(origin > 0);
     bool found = false;
     int err = wb_catalog_segment_get(txn, origin, row_out);
 
-    WB_CHECK(origin > 0);
     if (err == 0 && wb_catalog_range_has(&row_out->range, id))
         return 0;
     if (err == 0 || err == WB_E_NOTFOUND)

@@ -44,11 +44,11 @@ int wb_dictionary_check(struct wb_postings *set)
 /* The key of a page. Returns false if it makes no sense. */
 static bool page_key(const struct wb_postings *set, uint64_t page, struct wb_slice *key_out)
 {
+    WB_CHECK(page < set->pages);
     const char *ends = set->dictionary.data + set->top_at + 8 * set->pages, *keys = ends + 4 * set->pages;
     const char *foot = set->dictionary.data + set->dictionary.bytes - DICTIONARY_FOOT_BYTES;
     uint64_t start = page ? wb_get32(ends + 4 * (page - 1)) : 0, end = wb_get32(ends + 4 * page);
 
-    WB_CHECK(page < set->pages);
     if (start > end || end > (uint64_t)(foot - keys))
         return false;
     *key_out = wb_slice(keys + start, (size_t)(end - start));
@@ -148,11 +148,11 @@ static int load_page(struct wb_terms *terms, uint64_t page)
 /* The whole key of a term at a restart point, and the address behind it; false if it makes no sense. */
 static bool restart_key(const struct wb_terms *terms, uint32_t restart, struct wb_slice *key_out)
 {
+    WB_CHECK(restart < terms->restarts);
     uint32_t at = wb_get32(terms->start + 4 + 4 * (size_t)restart);
     const char *p = terms->start + at;
     uint64_t len;
 
-    WB_CHECK(restart < terms->restarts);
     if (at < DICTIONARY_PAGE_HEAD + 4 * (size_t)terms->restarts || at >= (size_t)(terms->end - terms->start) ||
         !wb_get_varint(&p, terms->end, &len) || len == 0 || len > WB_TERM_MAX || len > (size_t)(terms->end - p))
         return false;

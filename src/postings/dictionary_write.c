@@ -240,10 +240,10 @@ int wb_dictionary_append(struct wb_dictionary_writer *writer, const struct wb_po
 
 int wb_dictionary_finish(struct wb_dictionary_writer *writer, struct wb_postings_stat *stat)
 {
+    WB_CHECK(writer->magic == DICTIONARY_WRITER_MAGIC);
     char foot[DICTIONARY_FOOT_BYTES] = DICTIONARY_FOOT_MAGIC;
     int err = finish_page(writer);
 
-    WB_CHECK(writer->magic == DICTIONARY_WRITER_MAGIC);
     wb_put64(foot + 8, writer->stat.terms);
     wb_put64(foot + 16, writer->page_at.len / 8);
     wb_put64(foot + 24, wb_blob_tell(writer->blob));

@@ -156,13 +156,13 @@ static int verify_terms(struct postings_verification *check, uint64_t *terms_out
 int wb_postings_verify(const char *dir, const uint8_t *lengths, uint32_t docs, wb_table_found found, void *context,
                        uint64_t *terms_out)
 {
+    WB_CHECK(found != NULL);
     static const char *const files[][2] = {
         {"dictionary", DICTIONARY_KIND}, {"lists", LISTS_KIND}, {"positions", POSITIONS_KIND}};
     struct postings_verification check = {.found = found, .context = context, .block = WB_POSTING_BLOCK_INIT};
     int err = 0;
 
     *terms_out = 0;
-    WB_CHECK(found != NULL);
     for (size_t i = 0; err == 0 && i < sizeof files / sizeof *files; i++) {
         char *path = wb_path_join(dir, files[i][0]);
         uint64_t bytes;

@@ -390,7 +390,7 @@ static int open_stream(struct wb_call *call, struct stream_reply *r)
     enum wb_stream_format format = WB_STREAM_JSONL;
 
     int err = text.ptr && !wire ? wb_stream_format_parse(text, &format) : 0;
-    const char *type = wire ? "application/x-webbase-stream" : wb_stream_format_type(format);
+    const char *type = wire ? WB_STREAM_WIRE_TYPE : wb_stream_format_type(format);
     if (err == 0)
         err = read_spec(call->request, &spec, &tokens);
     if (err == 0 && !wire)

@@ -54,11 +54,11 @@ static unsigned status_of(int err)
 
 void wb_call_fail(struct wb_call *call, int err)
 {
+    WB_CHECK(err < 0);
     const char *message = wb_error_message();
     unsigned status = status_of(err);
 
     WB_CHECK(call->magic == WB_CALL_MAGIC);
-    WB_CHECK(err < 0);
     call->body = WB_CALL_ENDED;
 
     wb_route_fail(wb_route_find(call->request->path), call->request, call->reply, status,

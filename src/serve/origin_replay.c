@@ -434,11 +434,11 @@ static int answer_missing(struct origin_call *o)
 
 void wb_origin_replay(struct wb_call *call, struct wb_slice labels)
 {
+    WB_CHECK(call->magic == WB_CALL_MAGIC);
     struct origin_call o = {.call = call, .door = call->server->door, .page = is_page(call)};
     struct wb_slice path = call->request->path, own = WB_SLICE_LIT(WB_REPLAY_DOOR_OWN);
     struct wb_buf url = WB_BUF_INIT;
 
-    WB_CHECK(call->magic == WB_CALL_MAGIC);
     WB_CHECK(call->request->also);
     WB_CHECK(labels.len > 0);
     int err = wb_replay_origin_parse(labels, &o.time, &o.live);

@@ -75,7 +75,7 @@ static void certified(void *context, int err)
 static void say_ready(const struct wb_server *server)
 {
     WB_CHECK(server->dash && server->pusher);
-    WB_CHECK(server->token[0]); /* whoever is told may ask at once */
+    WB_CHECK(server->token[0]); /* a client that is told may ask at once */
     const struct wb_serve_options *o = server->options;
     char url[256];
 

@@ -4,7 +4,7 @@
  *
  * A parcel that is unpacked may come from another machine. So everything is checked again that a store checks when it
  * reads a block from disk: header, directory and frames by their checksums, and that each record belongs to its
- * page. And because whoever made the parcel could also make the checksums, no length is believed that no
+ * page. And because the sender of a parcel could also make the checksums, no length is believed that no
  * store would have written.
  */
 #include "base/check.h"

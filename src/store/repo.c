@@ -86,6 +86,7 @@ struct wb_repo *wb_repo_of_writer(struct wb_store *store)
 static int write_first_rows(const char *dir, const struct wb_superblock *superblock, struct wb_catalog *catalog,
                             const struct wb_store_options *options)
 {
+    WB_CHECK(catalog != NULL);
     /* What waits on update nodes has not arrived. */
     uint64_t epoch = options->first_node > 1 ? WB_HISTORY_COMING : 1;
     struct wb_catalog_summary summary = {.epoch = epoch, .next_segment = 1, .history = options->history};
@@ -93,7 +94,6 @@ static int write_first_rows(const char *dir, const struct wb_superblock *superbl
     struct wb_catalog_txn txn;
     int err = wb_catalog_txn_write(catalog, &txn);
 
-    WB_CHECK(catalog != NULL);
     WB_CHECK(options->history.keep <= WB_STORE_KEEP_DURATION);
     if (err == 0)
         err = wb_catalog_summary_put(&txn, &summary);

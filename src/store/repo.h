@@ -213,11 +213,9 @@ int wb_repo_read_version(struct wb_repo *repo, struct wb_pageid id, const struct
  * Compares a page that is to be put with the captures of its time (repo_rival.c). 1: one of them begins with this page,
  * which was cut short, and has more of it or is whole: there is nothing to be put. 0: *replaces_out is the content of
  * one that was cut short and with which this page begins, or 0. read(context) reads the bytes of a version.
- * wb_repo_has_rival() tells without reading anything whether that need not be asked.
  */
 typedef int (*wb_repo_read_rival)(void *context, struct wb_pageid id, const struct wb_history_version *version,
                                   struct wb_page *page_out, struct wb_buf *mem_out);
-bool wb_repo_has_rival(const struct wb_history *history, int64_t time_ms, const struct wb_history_version *version);
 int wb_repo_rival(const struct wb_history *history, const struct wb_page *page, wb_repo_read_rival read, void *context,
                   uint64_t *replaces_out);
 
@@ -281,10 +279,6 @@ int wb_repo_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_o
 int wb_repo_find(struct wb_repo *repo, struct wb_pageid id, const struct wb_store_when *when,
                  struct wb_catalog_entry *entry_out);
 
-/* The same in the state that the reader sees, which must be awake. */
-int wb_repo_look_up(struct wb_repo *repo, struct wb_pageid id, const struct wb_store_when *when,
-                    struct wb_catalog_entry *entry_out);
-
 /* Reads the page that an entry describes. */
 int wb_repo_read_entry(struct wb_repo *repo, struct wb_pageid id, const struct wb_catalog_entry *entry,
                        struct wb_page *page_out, struct wb_buf *mem_out);
@@ -346,6 +340,9 @@ int wb_repo_edit_load(struct wb_repo_edit *edit, struct wb_pageid id);
  * *site_pages_inout changes by the number of pages that the site has gained or lost; it may be NULL.
  */
 int wb_repo_edit_save(struct wb_repo_edit *edit, bool touched, bool on_request, int64_t *site_pages_inout);
+
+/* A page was removed from everywhere, or refused: its bytes must disappear. Saving with on_request does this. */
+void wb_repo_edit_take_down(struct wb_repo_edit *edit);
 
 /* Writes everything that was changed, and commits. */
 int wb_repo_edit_end(struct wb_repo_edit *edit);

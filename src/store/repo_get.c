@@ -191,17 +191,6 @@ static int read_again(struct wb_repo *repo, int (*read)(void *context), void *co
     return err;
 }
 
-int wb_repo_look_up(struct wb_repo *repo, struct wb_pageid id, const struct wb_store_when *when,
-                    struct wb_catalog_entry *entry_out)
-{
-    struct page_lookup l = {.repo = repo, .id = id, .when = when};
-    int err = look_up_version(&l);
-
-    WB_CHECK(err < 0 || l.entry.place.segment > 0);
-    *entry_out = l.entry;
-    return err;
-}
-
 int wb_repo_find(struct wb_repo *repo, struct wb_pageid id, const struct wb_store_when *when,
                  struct wb_catalog_entry *entry_out)
 {

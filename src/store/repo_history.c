@@ -224,12 +224,12 @@ static int count_snapshot(void *context, const struct wb_store_snapshot *snapsho
 
 int wb_repo_count_readable(struct wb_repo *repo, struct wb_repo_readable *readable_out)
 {
+    WB_CHECK(repo->magic == WB_REPO_MAGIC);
     struct readable_count c = {.repo = repo, .readable = readable_out};
     struct wb_catalog_summary summary;
     int64_t now_ms = wb_clock_wall_ms();
     int err = wb_catalog_txn_read(repo->catalog, &c.txn);
 
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
     *readable_out = (struct wb_repo_readable){0};
     if (err == 0)
         err = wb_catalog_summary_get(&c.txn, &summary);
@@ -287,10 +287,10 @@ static int find_forgettable(void *context, struct wb_pageid id, struct wb_slice 
 /* Finds the next pages. Returns 1 if there are more after them. */
 static int find_next(struct wb_repo *repo, struct forgetting *f)
 {
+    WB_CHECK(repo->magic == WB_REPO_MAGIC);
     struct wb_catalog_summary summary;
     int err = wb_catalog_txn_read(repo->catalog, &f->txn);
 
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
     WB_CHECK(f->ids.count <= FORGET_AT_ONCE);
     wb_vec_clear(&f->ids);
     if (err == 0)

@@ -150,6 +150,7 @@ static int measure(struct wb_repo *repo, struct wb_store_node *node, struct wb_r
 static int tell_node(struct node_survey *s, size_t i, int (*each)(void *context, const struct wb_store_node *node),
                      void *context)
 {
+    WB_CHECK(i < s->count);
     const struct node_tally *tally = &s->tallies[i];
     char why[WB_ERROR_MESSAGE_MAX] = "";
     uint64_t busy[WB_BUSY_KINDS] = {0};
@@ -164,7 +165,6 @@ static int tell_node(struct node_survey *s, size_t i, int (*each)(void *context,
     struct wb_repo_usage usage;
     int err = measure(s->repo, &node, &usage);
 
-    WB_CHECK(i < s->count);
     if (s->repo->nodes.items.count) {
         node.arriving = s->repo->nodes.items.items[i].row.arriving;
         node.leaving = s->repo->nodes.items.items[i].row.leaving;

@@ -37,17 +37,6 @@ static enum rivalry judge(const struct wb_history_version *other, uint64_t conte
     return can_begin(other_cut, other->body_bytes, cut, bytes) ? RIVAL_IS_REPLACED : RIVAL_NONE;
 }
 
-bool wb_repo_has_rival(const struct wb_history *history, int64_t time_ms, const struct wb_history_version *version)
-{
-    size_t first, count = wb_history_tie(history, time_ms, &first);
-
-    WB_CHECK(version->content != 0);
-    for (size_t i = first; i < first + count; i++)
-        if (judge(wb_history_owner(history, i), version->content, version->status, version->body_bytes) != RIVAL_NONE)
-            return true;
-    return false;
-}
-
 int wb_repo_rival(const struct wb_history *history, const struct wb_page *page, wb_repo_read_rival read, void *context,
                   uint64_t *replaces_out)
 {

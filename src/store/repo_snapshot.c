@@ -163,10 +163,10 @@ static int gather_any_holder(void *context, uint32_t number, const struct wb_sto
 /* Deletes a snapshot with all its holders. */
 static int delete_snapshot(struct snapshot_change *c, uint32_t number)
 {
+    WB_CHECK(number > 0);
     struct holder_list holders = {0};
     int err = wb_catalog_holder_each(&c->change.txn, number, gather_any_holder, &holders);
 
-    WB_CHECK(number > 0);
     WB_CHECK(c->change.txn.kind == WB_CATALOG_TXN_WRITING);
     for (size_t i = 0; i < holders.count && err == 0; i++)
         err = wb_catalog_holder_delete(&c->change.txn, number, &holders.items[i]);

@@ -59,10 +59,10 @@ static int add_disk_bytes(void *context, const struct wb_path_entry *entry)
 
 static int disk_bytes(const char *dir, uint64_t *bytes_inout)
 {
+    WB_CHECK(dir != NULL);
     struct disk_usage usage = {dir, *bytes_inout};
     int err = wb_path_each(dir, add_disk_bytes, &usage);
 
-    WB_CHECK(dir != NULL);
     WB_CHECK(usage.bytes >= *bytes_inout);
     *bytes_inout = usage.bytes;
     return err;
@@ -72,9 +72,9 @@ static int disk_bytes(const char *dir, uint64_t *bytes_inout)
  */
 static int count_stored(struct wb_repo *repo, struct wb_store_stat *stat)
 {
+    WB_CHECK(repo->magic == WB_REPO_MAGIC);
     int err = disk_bytes(repo->dir, &stat->bytes_stored);
 
-    WB_CHECK(repo->magic == WB_REPO_MAGIC);
     for (size_t i = 0; i < wb_nodes_count(&repo->nodes) && err == 0; i++) {
         bool inside = repo->nodes.items.count == 0 || repo->nodes.items.items[i].row.inside;
         struct wb_repo_usage usage;

@@ -477,10 +477,10 @@ int wb_repo_put(struct wb_store *store, const struct wb_page *page, enum wb_stor
 /* The page as it is before an op is added. */
 static int view_to_change(struct wb_repo *repo, struct wb_pageid id, struct wb_pageview **view_out)
 {
-    int err = wb_pagefile_check_usable(&repo->writer->files);
-
     WB_CHECK(repo->magic == WB_REPO_MAGIC);
     WB_CHECK(repo->store.mode == WB_STORE_WRITE);
+    int err = wb_pagefile_check_usable(&repo->writer->files);
+
     return err < 0 ? err : wb_repo_view(repo, id, view_out);
 }
 

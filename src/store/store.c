@@ -165,7 +165,7 @@ int wb_store_create(const char *dir, const struct wb_store_options *options)
         err = create_locked(&c);
     if (err < 0 && lock.fd >= 0 && kind == WB_PATH_NONE)
         err = take_back(dir, err);
-    if (err == 0 && kind == WB_PATH_DIR) /* whoever made the directory may not have synced its parent */
+    if (err == 0 && kind == WB_PATH_DIR) /* the process that made the directory may not have synced its parent */
         err = wb_path_sync_parent(dir);
     wb_file_close(&lock);
     return err;

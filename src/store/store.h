@@ -129,7 +129,7 @@ struct wb_store_commit_counts {
     uint64_t older;    /* captures not kept: known already, or too old for the history policy */
     uint64_t barred;   /* pages and revisits not stored, because they were taken down */
     uint64_t removed;
-    uint64_t damaged; /* places that could not be read and had to be written anew: pages in them are lost (verify) */
+    uint64_t damaged; /* places that could not be read and had to be rewritten: pages in them are lost (verify) */
 };
 
 /*
@@ -151,7 +151,7 @@ int wb_store_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_
 
 /*
  * Calls each() for the revisits of other pages that wait for a content of the page `original`, of this
- * writer and committed ones. Whoever puts that content under their URLs and times turns them into
+ * writer and committed ones. A caller that puts that content under their URLs and times turns them into
  * captures. The site is not filled in; the URL is, for the time of the call. each() must not call the store.
  */
 int wb_store_waiting_each(struct wb_store *store, struct wb_pageid original,
@@ -396,11 +396,9 @@ void wb_store_scan_tell(const struct wb_store_scan *scan, struct wb_store_positi
 int wb_store_position_compare(const struct wb_store *store, const struct wb_store_position *a,
                               const struct wb_store_position *b);
 
-/* What the scan keeps from being freed: the state it shows, and for how long it has not moved on. */
+/* What the scan keeps from being freed: the state that it shows. */
 struct wb_store_scan_holds {
-    uint64_t epoch;      /* versions visible in this epoch are kept */
-    int64_t since_ms;    /* when it last took up the newest state of the repository */
-    uint64_t bytes_held; /* replaced files that it may still need */
+    uint64_t epoch; /* versions visible in this epoch are kept */
 };
 int wb_store_scan_holds(struct wb_store_scan *scan, struct wb_store_scan_holds *holds_out);
 void wb_store_scan_close(struct wb_store_scan *scan);

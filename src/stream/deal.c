@@ -34,7 +34,7 @@ struct deal_item {
     struct wb_arena texts;
     size_t bytes;
     uint64_t bars;    /* what was taken down before is not this page */
-    unsigned readers; /* workers that have it at hand: so long its texts stay, whoever has got it meanwhile... */
+    unsigned readers; /* workers that have it at hand: so long its texts stay, even if another has got it... */
     bool over;        /* ...and then the last of them frees it, because it has left the deal */
 };
 

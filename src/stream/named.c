@@ -107,6 +107,13 @@ static int check_reader(const struct wb_stream_home *home, const struct wb_slots
 
 /* ---- taking, saving and giving back -------------------------------------------------------------- */
 
+bool wb_stream_named_has_ended(const char *path)
+{
+    struct wb_slots slots;
+
+    return wb_slots_read(path, &slots) == 0 && slots.valid && slots.finished;
+}
+
 void wb_named_release(struct wb_named *named)
 {
     if (!named)
@@ -411,12 +418,12 @@ static int walk_name(void *context, const struct wb_path_entry *entry)
 int wb_stream_named_each(struct wb_stream_home *home, int (*each)(void *context, const struct wb_stream_named *named),
                          void *context)
 {
+    WB_CHECK(home->magic == WB_STREAM_HOME_MAGIC);
     char *folder = wb_path_join(home->dir, "streams/names");
     struct named_walk walk = {
         .home = home, .folder = folder, .each = each, .context = context, .state = wb_alloc(sizeof *walk.state)};
     int err = folder && walk.state ? 0 : WB_E_NOMEM;
 
-    WB_CHECK(home->magic == WB_STREAM_HOME_MAGIC);
     if (err == 0 && wb_path_kind(folder) == WB_PATH_DIR)
         err = wb_path_each(folder, walk_name, &walk);
     wb_free(walk.state);
@@ -517,12 +524,12 @@ static int count_reader(void *context, const struct wb_path_entry *entry)
 
 int wb_named_count_readers(struct wb_stream_home *home, struct wb_named_readers *readers)
 {
+    WB_CHECK(home->magic == WB_STREAM_HOME_MAGIC);
     char *folder = wb_path_join(home->dir, "streams/names");
     struct reader_walk walk = {
         .home = home, .folder = folder, .readers = readers, .state = wb_alloc(sizeof *walk.state)};
     int err = folder && walk.state ? 0 : WB_E_NOMEM;
 
-    WB_CHECK(home->magic == WB_STREAM_HOME_MAGIC);
     *readers = (struct wb_named_readers){.after_ms = readers->after_ms};
     if (err == 0 && wb_path_kind(folder) == WB_PATH_DIR)
         err = wb_path_each(folder, count_reader, &walk);

@@ -134,7 +134,6 @@ struct wb_stream {
     struct wb_supplier *supplier;      /* the order stored */
     struct wb_supply supply;
     size_t next;                       /* page of the supply */
-    bool supplied;                     /* the last supplier is exhausted */
     bool waits;                        /* the next one could not be opened because a transfer is under way */
     struct wb_pagelist list;
     struct wb_listfeed listfeed;

@@ -146,9 +146,9 @@ static int check_all(struct table_check *check)
 
 int wb_table_verify(const char *path, const char *kind, wb_table_found found, void *context, uint64_t *records_out)
 {
+    WB_CHECK(found != NULL);
     struct table_check check = {.path = path, .found = found, .context = context};
 
-    WB_CHECK(found != NULL);
     *records_out = 0;
     int err = wb_table_open(path, kind, &check.table);
     if (err == WB_E_CORRUPT || err == WB_E_NEWER) {

@@ -288,10 +288,10 @@ static int expect_all(struct wb_wacz *wacz, const json_t *resources, const char 
 
 int wb_wacz_read_package(struct wb_wacz *wacz)
 {
+    WB_CHECK(wacz->magic == WACZ_MAGIC);
     size_t i = find_entry(wacz, WB_SLICE_LIT(PACKAGE));
     json_t *json = NULL;
 
-    WB_CHECK(wacz->magic == WACZ_MAGIC);
     if (i == wacz->dir.entries.count)
         return wb_fail(WB_E_NOTFOUND, "%s has no " PACKAGE ", so its entries cannot be compared with their hashes",
                        wacz->file.path);

@@ -56,9 +56,9 @@ unsigned wb_edition_kind(const struct wb_webdb_page *page)
 
 char *wb_edition_path(const char *dir, uint32_t number)
 {
+    WB_CHECK(number > 0);
     char *root = root_of(dir), *path = root ? wb_series_path(root, number) : NULL;
 
-    WB_CHECK(number > 0);
     wb_free(root);
     return path;
 }
@@ -67,10 +67,10 @@ char *wb_edition_path(const char *dir, uint32_t number)
 
 int wb_edition_share(const char *dir, uint32_t number, struct wb_file *lock_out)
 {
+    WB_CHECK(number > 0);
     char *root = root_of(dir);
     int err = root ? wb_series_share(root, number, lock_out) : WB_E_NOMEM;
 
-    WB_CHECK(number > 0);
     wb_free(root);
     return err;
 }
@@ -107,10 +107,10 @@ int wb_webdb_release(const char *dir, uint32_t edition, const char *holder)
 
 int wb_webdb_holds(const char *dir, wb_webdb_held each, void *context)
 {
+    WB_CHECK(each != NULL);
     char *root = root_of(dir);
     int err = root ? wb_series_holds(root, each, context) : WB_E_NOMEM;
 
-    WB_CHECK(each != NULL);
     wb_free(root);
     return err;
 }

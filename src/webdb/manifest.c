@@ -103,10 +103,10 @@ done:
 
 static int read_logs(const char *path, const char *p, uint32_t count, struct wb_manifest *manifest)
 {
+    WB_CHECK(count <= LOGS_MAX);
     uint32_t number = 0;
     int err = wb_vec_reserve(&manifest->logs, count);
 
-    WB_CHECK(count <= LOGS_MAX);
     WB_CHECK(manifest->logs.count == 0);
     for (uint32_t i = 0; err == 0 && i < count; i++, p += LOG_BYTES) {
         struct wb_manifest_log log = {wb_get32(p), wb_get64(p + 4), wb_get64(p + 12)};

@@ -16,7 +16,7 @@ int wb_publish_clean(struct wb_webdb_writer *writer)
 {
     WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     WB_CHECK(writer->fresh == NULL);
-    return wb_series_clean(writer->root, writer->newest, &writer->lock);
+    return wb_series_clean(writer->root, writer->newest, writer->lock);
 }
 
 int wb_publish_begin(struct wb_webdb_writer *writer)
@@ -93,7 +93,7 @@ int wb_publish(struct wb_webdb_writer *writer)
     WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
     WB_CHECK(writer->pages_merged);
     WB_CHECK(!writer->page_stage);
-    WB_CHECK(writer->lock.fd >= 0);
+    WB_CHECK(writer->lock->fd >= 0);
     WB_CHECK(writer->fresh != NULL);
     WB_CHECK(count->links == writer->outlinks); /* both tables of links hold the same number */
     if (writer->newest == UINT32_MAX)
@@ -117,7 +117,7 @@ int wb_publish(struct wb_webdb_writer *writer)
     writer->stat.bytes_after = count->bytes;
     /* The new edition is there now, whatever else fails. What cannot be removed here is removed by the next writer. */
     if (err == 0)
-        wb_series_clean(writer->root, count->edition, &writer->lock);
+        wb_series_clean(writer->root, count->edition, writer->lock);
     return err;
 }
 

@@ -351,7 +351,11 @@ struct wb_webdb_options {
     void *progress_context;
     int64_t now_ms;         /* 0 means what the clock says */
     bool from_scratch;      /* start from nothing and read the whole journal, because the old edition is damaged */
+    const struct wb_file *lock; /* from wb_webdb_lock(), held longer than the writer; NULL: it takes the lock itself */
 };
+
+/* Keeps other writers away until the file is closed: for several writers, one after the other. WB_E_BUSY. */
+int wb_webdb_lock(const char *dir, struct wb_file *lock_out);
 
 /* WB_E_BUSY if another writer is at work. options may be NULL. Removes what dead writers have left. */
 int wb_webdb_writer_open(const char *dir, const struct wb_webdb_options *options, struct wb_webdb_writer **writer_out);

@@ -174,9 +174,9 @@ static int read_numbers(struct wb_webdb_arcs *arcs, uint64_t limit)
 static int page_of_entry(struct wb_webdb_arcs *arcs, uint64_t entry, uint32_t *page_out)
 {
     const struct wb_webdb *webdb = arcs->webdb;
-    int err = wb_column_check(&webdb->contents, entry, 1);
 
     WB_CHECK(entry < webdb->contents.count);
+    int err = wb_column_check(&webdb->contents, entry, 1);
     *page_out = 0;
     if (err < 0)
         return err;
@@ -557,9 +557,9 @@ static int seek(struct wb_webdb_arcs *arcs, uint64_t owner)
 int wb_webdb_arcs(struct wb_webdb *webdb, enum wb_webdb_direction direction,
                   const struct wb_webdb_arcs_options *options, struct wb_webdb_arcs **arcs_out)
 {
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     int err = open_walk(webdb, direction, options, arcs_out);
 
-    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     if (err == 0) {
         (*arcs_out)->all = true;
         err = seek(*arcs_out, 0);

@@ -132,13 +132,13 @@ static int missing(struct wb_webdb_check *check, enum wb_webdb_checked file)
 static int verify_file(struct wb_webdb_check *check, const char *edition, enum wb_webdb_checked file,
                        struct wb_manifest *manifest, uint64_t *records_out)
 {
+    WB_CHECK(file < WB_CHECKED_FILES);
     struct file_check in = {check, file};
     char *path = wb_path_join(edition, files[file].name);
     int err;
 
     *records_out = 0;
     check_state(check);
-    WB_CHECK(file < WB_CHECKED_FILES);
     WB_CHECK(file == WB_CHECKED_MANIFEST || files[file].kind != NULL);
     if (!path)
         return WB_E_NOMEM;

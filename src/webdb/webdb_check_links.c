@@ -61,10 +61,10 @@ static uint64_t hash_link(uint64_t content, uint64_t page, const struct wb_linki
 
 static void compare_degree(struct link_check *w, uint64_t page, uint64_t links)
 {
+    WB_CHECK(page < w->check->webdb->manifest.rows);
     uint32_t degree = wb_webdb_degree(w->check->webdb, page);
 
     check_state(w);
-    WB_CHECK(page < w->check->webdb->manifest.rows);
     if (degree != (links < UINT32_MAX ? links : UINT32_MAX))
         wb_webdb_check_report(w->check, WB_CHECKED_DEGREES, "it says %u links to page %" PRIu64 ", which has %" PRIu64,
                               degree, page, links);

@@ -143,11 +143,11 @@ static int end_sites(struct page_check *w)
 /* Only a page with content can be near another page, and only near one that comes before it. */
 static void check_near(struct page_check *w, uint64_t number)
 {
+    WB_CHECK(number < w->check->webdb->manifest.rows);
     const struct wb_column *near = &w->check->webdb->near;
     uint32_t to = number < near->count ? wb_get32(wb_column_at(near, number)) : UINT32_MAX;
 
     check_state(w);
-    WB_CHECK(number < w->check->webdb->manifest.rows);
     if (to != UINT32_MAX && (to >= number || !w->page.has_content))
         wb_webdb_check_report(w->check, WB_CHECKED_NEAR, "page %" PRIu64 " cannot be near page %u", number, to);
 }

@@ -46,11 +46,11 @@ static void check_walk(const struct wb_webdb_links *links)
 /* lists: the table to walk, or NULL for a walk without links. */
 static int open_walk(struct wb_webdb *webdb, struct wb_table *lists, struct wb_webdb_links **links_out)
 {
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     struct wb_webdb_links *links = wb_alloc_zero(1, sizeof *links);
     int err = 0;
 
     *links_out = NULL;
-    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     if (!links)
         return WB_E_NOMEM;
     links->magic = LINKS_MAGIC;
@@ -107,9 +107,9 @@ static int seek_owner(struct wb_webdb_links *links, uint64_t owner)
 
 int wb_webdb_links(struct wb_webdb *webdb, struct wb_webdb_links **links_out)
 {
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     int err = open_walk(webdb, webdb->inlinks, links_out);
 
-    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     if (err < 0)
         return err;
     (*links_out)->all = true;
@@ -121,11 +121,11 @@ int wb_webdb_links(struct wb_webdb *webdb, struct wb_webdb_links **links_out)
 
 int wb_webdb_links_to(struct wb_webdb *webdb, struct wb_slice url, struct wb_webdb_links **links_out)
 {
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     struct wb_webdb_page page;
     struct wb_table_record record;
     int err = wb_webdb_find_row(webdb, url, &record);
 
-    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     *links_out = NULL;
     if (err == WB_E_NOTFOUND)
         return open_walk(webdb, NULL, links_out);
@@ -147,11 +147,11 @@ int wb_webdb_links_to(struct wb_webdb *webdb, struct wb_slice url, struct wb_web
 int wb_webdb_links_from(struct wb_webdb *webdb, const uint8_t md5[WB_MD5_BYTES],
                         struct wb_webdb_links **links_out)
 {
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     uint64_t number;
     int found = wb_contents_find(&webdb->contents, md5, &number);
 
     WB_CHECK(found < 0 || number < webdb->contents.count);
-    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     *links_out = NULL;
     if (found < 0 && found != WB_E_NOTFOUND)
         return found;

@@ -128,9 +128,9 @@ static int find_id(const struct wb_webdb *webdb, const uint8_t id[16], bool ahea
 /* The page of an entry, which has been compared with its checksum. */
 static int page_at(const struct wb_webdb *webdb, uint64_t rank, uint32_t *number_out)
 {
+    WB_CHECK(rank < webdb->ids.count);
     const struct wb_stored_id *entry = wb_column_at(&webdb->ids, rank);
 
-    WB_CHECK(rank < webdb->ids.count);
     *number_out = wb_get32_be(entry->page);
     if (*number_out >= webdb->manifest.rows)
         return wb_fail(WB_E_CORRUPT, "%s/%s: an entry belongs to a page that does not exist", webdb->path, WB_IDS_FILE);

@@ -58,10 +58,10 @@ static void check_walk(const struct wb_webdb_pages *pages)
 
 static int open_walk(struct wb_webdb *webdb, struct wb_webdb_pages **pages_out)
 {
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     struct wb_webdb_pages *pages = wb_alloc_zero(1, sizeof *pages);
 
     *pages_out = NULL;
-    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     if (!pages)
         return WB_E_NOMEM;
     pages->magic = PAGES_MAGIC;
@@ -98,10 +98,10 @@ int wb_webdb_pages(struct wb_webdb *webdb, struct wb_webdb_pages **pages_out)
 
 int wb_webdb_urls(struct wb_webdb *webdb, uint64_t from, struct wb_webdb_pages **pages_out)
 {
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     struct wb_table_record record;
     int err = open_walk(webdb, pages_out);
 
-    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     if (err < 0)
         return err;
     (*pages_out)->targets = true;
@@ -118,9 +118,9 @@ int wb_webdb_urls(struct wb_webdb *webdb, uint64_t from, struct wb_webdb_pages *
 
 int wb_webdb_pages_of_site(struct wb_webdb *webdb, struct wb_slice site, struct wb_webdb_pages **pages_out)
 {
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     int err = open_walk(webdb, pages_out);
 
-    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     if (err < 0)
         return err;
     err = wb_spelling_site_surt(site, &(*pages_out)->prefix);
@@ -167,11 +167,11 @@ int wb_webdb_pages_by_md5(struct wb_webdb *webdb, struct wb_webdb_pages **pages_
 int wb_webdb_get_pages(struct wb_webdb *webdb, const uint8_t md5[WB_MD5_BYTES],
                        struct wb_webdb_pages **pages_out)
 {
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     uint64_t first, end;
     int err = wb_contents_find(&webdb->contents, md5, &first);
 
     WB_CHECK(err < 0 || first < webdb->contents.count);
-    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     *pages_out = NULL;
     if (err == WB_E_NOTFOUND)
         return open_by_content(webdb, 0, 0, pages_out);

@@ -32,10 +32,10 @@ static void check_handle(const struct wb_webdb *webdb)
 
 static int open_table(struct wb_webdb *webdb, const char *name, const char *kind, struct wb_table **table_out)
 {
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     char *path = wb_path_join(webdb->path, name);
     int err = path ? wb_table_open(path, kind, table_out) : WB_E_NOMEM;
 
-    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     WB_CHECK(err < 0 || *table_out != NULL);
     wb_free(path);
     return err;
@@ -44,10 +44,10 @@ static int open_table(struct wb_webdb *webdb, const char *name, const char *kind
 static int open_column(struct wb_webdb *webdb, const char *name, const char *kind, size_t record_bytes,
                        struct wb_column *column_out)
 {
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     char *path = wb_path_join(webdb->path, name);
     int err = path ? wb_column_open(path, kind, record_bytes, column_out) : WB_E_NOMEM;
 
-    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     WB_CHECK(err < 0 || column_out->record_bytes == record_bytes);
     wb_free(path);
     return err;

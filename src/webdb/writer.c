@@ -22,7 +22,7 @@ _Static_assert((URLS_MIN & (URLS_MIN - 1)) == 0, "the hash table of URLs has a p
 static void check_writer(const struct wb_webdb_writer *writer)
 {
     WB_CHECK(writer->magic == WB_WRITER_MAGIC);
-    WB_CHECK(writer->lock.fd >= 0);
+    WB_CHECK(writer->lock->fd >= 0);
     WB_CHECK(writer->dir != NULL);
     WB_CHECK(writer->root != NULL);
     WB_CHECK(writer->old_number == 0 || writer->old_number == writer->newest);
@@ -200,13 +200,24 @@ static void fill_options(struct wb_webdb_writer *writer, const struct wb_webdb_o
     WB_CHECK(o->now_ms != 0);
 }
 
+int wb_webdb_lock(const char *dir, struct wb_file *lock_out)
+{
+    char *root = wb_path_join(dir, WB_WEBDB_DIR);
+
+    *lock_out = WB_FILE_INIT;
+    int err = root ? wb_series_lock(root, lock_out) : WB_E_NOMEM;
+    if (err == WB_E_BUSY)
+        err = wb_fail(err, "%s: another update is at work", root);
+    wb_free(root);
+    return err;
+}
+
 static int take_lock(struct wb_webdb_writer *writer)
 {
-    int err = wb_series_lock(writer->root, &writer->lock);
-
-    WB_CHECK(writer->root != NULL);
-    WB_CHECK(err < 0 || writer->lock.fd >= 0);
-    return err == WB_E_BUSY ? wb_fail(err, "%s: another update is at work", writer->root) : err;
+    WB_CHECK(!writer->lock);
+    writer->lock = writer->options.lock ? writer->options.lock : &writer->own_lock;
+    WB_CHECK(!writer->options.lock || writer->lock->fd >= 0); /* the caller has it */
+    return writer->options.lock ? 0 : wb_webdb_lock(writer->dir, &writer->own_lock);
 }
 
 /* Finds the old edition. The next one starts with its positions in the journal. */
@@ -216,7 +227,7 @@ static int read_old(struct wb_webdb_writer *writer)
 
     check_writer(writer);
     WB_CHECK(writer->old_number == 0);
-    WB_CHECK(writer->lock.fd >= 0); /* nobody replaces the edition while we hold the lock */
+    WB_CHECK(writer->lock->fd >= 0); /* nobody replaces the edition while we hold the lock */
     if (err < 0 || !writer->newest)
         return err;
     writer->old_number = writer->newest;
@@ -259,7 +270,7 @@ int wb_webdb_writer_open(const char *dir, const struct wb_webdb_options *options
         return WB_E_NOMEM;
     writer->magic = WB_WRITER_MAGIC;
     writer->state = WB_WRITER_COLLECTING;
-    writer->lock = WB_FILE_INIT;
+    writer->own_lock = WB_FILE_INIT;
     writer->removals = 1;
     fill_options(writer, options);
     writer->dir = wb_strdup(dir);
@@ -305,7 +316,7 @@ void wb_webdb_writer_abandon(struct wb_webdb_writer *writer)
     wb_numbermap_close(&writer->content_numbers);
     if (writer->fresh)
         wb_series_remove(writer->fresh);
-    wb_file_close(&writer->lock);
+    wb_file_close(&writer->own_lock);
     wb_manifest_release(&writer->old);
     wb_manifest_release(&writer->next);
     wb_url_release(&writer->url);

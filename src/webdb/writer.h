@@ -53,7 +53,8 @@ struct wb_webdb_writer {
     char *dir, *root;               /* the repository; its webdb directory */
     char *fresh;                    /* directory of the edition being written; NULL before and after that */
     struct wb_webdb_options options;
-    struct wb_file lock;
+    const struct wb_file *lock; /* options.lock, or &own_lock */
+    struct wb_file own_lock;
     uint32_t newest;                /* number of the newest edition; 0 if there is none */
     uint32_t old_number;            /* number of the edition that edits are merged into; 0 if they start from nothing */
     struct wb_manifest old, next;

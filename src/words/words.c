@@ -101,11 +101,11 @@ static int algorithm_of(struct wb_words *w, const char *language)
 
 int wb_words_stem_last(struct wb_words *w, const struct wb_word *word, const char *language, struct wb_slice *stem_out)
 {
+    WB_CHECK(w->magic == WB_WORDS_MAGIC);
+    WB_CHECK(word->kind == WB_WORD_PLAIN);
     int algorithm = algorithm_of(w, language);
     int err = wb_stemmers_prepare(&w->stemmers, algorithm);
 
-    WB_CHECK(w->magic == WB_WORDS_MAGIC);
-    WB_CHECK(word->kind == WB_WORD_PLAIN);
     return err < 0 ? err : wb_words_stem(w, algorithm, word->exact.ptr, word->exact.len, stem_out);
 }
 

@@ -256,6 +256,13 @@
       ['Errors', count(cycle.errors)]]);
   }
 
+  function showBackups(backups) {
+    $('backups').hidden = backups.length === 0;
+    rows('backup-rows', backups.map((b, i) => [String(i + 1), b.kind, b.safe ? moment(b.safe) : 'nothing yet', count(b.pages),
+      b.unsafe_since ? moment(b.unsafe_since) : 'nothing waits', bytes(b.bytes_waiting),
+      b.failing ? 'fails' : b.following ? 'follows' : 'not running']));
+  }
+
   function showNodes(nodes) {
     $('nodes').hidden = nodes.length < 2 && nodes.every(n => n.state !== 'down');
     rows('node-rows', nodes.map(n => [String(n.node), n.role, n.state, count(n.pages), bytes(n.used), bytes(n.free),
@@ -338,6 +345,7 @@
     showCrawls(data.crawls);
     showCrawl(data.crawls);
     showCycle(data.stat.cycle);
+    showBackups(data.stat.backup);
     showNodes(data.nodes);
     showLists(data);
     document.body.dataset.samples = ++polls;

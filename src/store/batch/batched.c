@@ -53,10 +53,10 @@ static int refuse_pages(void *context, const struct wb_path_entry *entry)
 /* An interrupted creation may have made the update part. Nobody has used it, because there was no repository. */
 static int drop_unfinished(const char *dir)
 {
+    WB_CHECK(dir != NULL);
     char *pages = wb_path_join(dir, WB_SEGMENT_DIR), *superblock = wb_path_join(dir, WB_SUPERBLOCK_NAME);
     int err = pages && superblock ? 0 : WB_E_NOMEM;
 
-    WB_CHECK(dir != NULL);
     if (err == 0 && wb_path_kind(pages) == WB_PATH_DIR)
         err = wb_path_each(pages, refuse_pages, (void *)(uintptr_t)dir);
     if (err == 0)

@@ -25,8 +25,6 @@
 
 #include "store/repo.h"
 
-#define WB_BATCHED_GATE_NAME "transfer.gate"
-
 enum { WB_BATCHED_MAGIC = 0x57424241 };
 
 /* What is found on the update nodes is reported with the name of their folder before that of the file. */
@@ -101,7 +99,7 @@ int wb_batched_outside_bytes(struct wb_batched *batch, uint64_t *bytes_out);
 
 /*
  * Scans of all processes go through the gate, and stay until they end. A transfer first keeps new ones out, then waits
- * until all have left. Whoever ends, however that happens, has left.
+ * until all have left. A process that ends, however that happens, has left.
  */
 struct wb_batched_gate {
     struct wb_file file;

@@ -1,6 +1,6 @@
 /*
  * batched_read.c - reading a repository of a batch design. Readers see the read nodes only. A writer sees single pages
- * as they will be after a transfer, because whoever puts pages must know what was put before: a crawl asks
+ * as they will be after a transfer, because a writer must know what was put before: a crawl asks
  * for its validators, an import for the originals of revisits.
  *
  * Scans show the read nodes in any case, and keep transfers waiting until they end (batched_gate.c).

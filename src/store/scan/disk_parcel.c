@@ -298,7 +298,7 @@ static int pack_block(struct wb_disk_scan *scan, struct wb_store_parcel *parcel_
     return 1;
 }
 
-/* ---- pages that are packed anew ------------------------------------------------------------------------ */
+/* ---- pages that are packed again ----------------------------------------------------------------------- */
 
 /* The next page of a block that was split: they come from several files in turn. Returns 0 at its end. */
 static int next_of_parts(struct wb_store_scan *base, struct wb_page *page_out)

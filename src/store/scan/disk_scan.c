@@ -76,7 +76,6 @@ static int begin(struct wb_disk_scan *scan)
     if (err < 0)
         return wb_error_break(err);
     scan->state = wb_catalog_txn_id(&scan->txn);
-    scan->renewed_ms = wb_clock_wall_ms();
     scan->renewed_ns = wb_clock_mono_ns();
     if (scan->state == before)
         return 0;
@@ -87,7 +86,7 @@ static int begin(struct wb_disk_scan *scan)
     if (err == 0)
         wb_disk_scan_sort(&scan->rows);
     else
-        scan->state = 0; /* whoever tries again finds the same */
+        scan->state = 0; /* the next try finds the same */
     return wb_error_break(err);
 }
 
@@ -220,41 +219,13 @@ int wb_disk_scan_blocks(struct wb_store *store, const struct wb_store_scan_optio
     return open_scan(store, options, scan_out);
 }
 
-/* The files that a scan has open, but the catalog does not have any more. */
-struct held_files {
-    struct wb_disk_scan *scan;
-    uint64_t bytes;
-};
-
-static int add_held(void *context, const struct wb_catalog_segment *open)
-{
-    struct held_files *held = context;
-    struct wb_catalog_segment row;
-    int err = wb_catalog_segment_get(&held->scan->txn, open->number, &row);
-
-    WB_CHECK(held->scan->txn.kind >= WB_CATALOG_TXN_AWAKE);
-    held->bytes += err == 0 && row.revision == open->revision ? 0 : open->bytes;
-    return err == WB_E_NOTFOUND ? 0 : err;
-}
-
 int wb_disk_scan_holds(struct wb_store_scan *base, struct wb_store_scan_holds *holds_out)
 {
     struct wb_disk_scan *scan = scan_of(base);
-    struct held_files held = {.scan = scan};
-    int err = scan->open || scan->ahead ? begin(scan) : 0;
 
     WB_CHECK(scan->epoch > 0);
-    for (size_t i = 0; i < scan->open && err == 0; i++)
-        err = add_held(&held, &scan->parts.items[i]->row);
-    if (err == 0 && scan->ahead)
-        err = wb_scan_ahead_each(scan->ahead, add_held, &held);
-    end(scan);
-    *holds_out = (struct wb_store_scan_holds){
-        .epoch = scan->epoch,
-        .since_ms = scan->renewed_ms,
-        .bytes_held = held.bytes,
-    };
-    return err;
+    *holds_out = (struct wb_store_scan_holds){.epoch = scan->epoch};
+    return 0;
 }
 
 /* ---- from block to block ------------------------------------------------------------------------ */

@@ -58,8 +58,7 @@ struct wb_disk_scan {
     /* ---- the newest state of the catalog, while a block is being looked for ---- */
     struct wb_catalog_txn txn;
     uint64_t state;                /* its number */
-    int64_t renewed_ms;
-    int64_t renewed_ns; /* the same by the clock that never jumps */
+    int64_t renewed_ns; /* when it was taken up, by the clock that never jumps */
     struct wb_catalog_summary summary;
     struct wb_catalog_rows rows; /* all segments, those of one origin together */
     struct wb_parts known_parts;

@@ -94,7 +94,7 @@ static bool open_file(struct ahead_slot *slot)
     return err == 0;
 }
 
-/* Errors are not reported: whoever needs the bytes reads them again, and gets the message. */
+/* Errors are not reported: a reader that needs the bytes reads them again, and gets the message. */
 static void read_slot(void *context)
 {
     struct ahead_slot *slot = context;
@@ -334,20 +334,4 @@ void wb_scan_ahead_give_back(struct wb_segment_ahead *bytes)
         pthread_cond_wait(&slot->ahead->news, &slot->ahead->lock);
     empty_slot(slot);
     pthread_mutex_unlock(&slot->ahead->lock);
-}
-
-int wb_scan_ahead_each(struct wb_scan_ahead *ahead, int (*each)(void *context, const struct wb_catalog_segment *row),
-                       void *context)
-{
-    int err = 0;
-
-    for (size_t i = 0; i < ahead->slot_count && err == 0; i++) {
-        struct ahead_slot *slot = &ahead->slots[i];
-        pthread_mutex_lock(&ahead->lock);
-        bool open = slot->used && slot->open && !slot->taken;
-        pthread_mutex_unlock(&ahead->lock);
-        if (open)
-            err = each(context, &slot->row);
-    }
-    return err;
 }

@@ -9,8 +9,8 @@
  *   node A     1 3 3 3 3 3 5 5 5 5 5 ...         a segment can be used while it is being read
  *   node B     2 2 2 2 2 4 4 4 4 4 ...
  *
- * What was read ahead is only a copy of bytes that never change: those of a committed revision. Whoever does not find
- * a segment here, because something went wrong or has changed, reads the file, and finds out what is the matter.
+ * What was read ahead is only a copy of bytes that never change: those of a committed revision. A reader that does not
+ * find a segment here, because something went wrong or has changed, reads the file, and finds out what is the matter.
  */
 #ifndef WB_STORE_SCAN_AHEAD_H
 #define WB_STORE_SCAN_AHEAD_H
@@ -40,9 +40,5 @@ void wb_scan_ahead_plan(struct wb_scan_ahead *ahead, struct wb_nodes *nodes, con
 bool wb_scan_ahead_take(struct wb_scan_ahead *ahead, const struct wb_catalog_segment *row,
                         struct wb_segment *segment_out, struct wb_segment_ahead **bytes_out);
 void wb_scan_ahead_give_back(struct wb_segment_ahead *bytes);
-
-/* Calls each() with the rows, as they were, of all segments that are open and were not taken. */
-int wb_scan_ahead_each(struct wb_scan_ahead *ahead, int (*each)(void *context, const struct wb_catalog_segment *row),
-                       void *context);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * scan_check.c - whether a scan would come to a node that is down. Whoever sends pages to somebody else asks this
+ * scan_check.c - whether a scan would come to a node that is down. A server that sends pages asks this
  * before the first byte, because afterwards nothing but a cut can say that something is missing.
  */
 #include "base/check.h"

@@ -13,7 +13,6 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "os/clock.h"
 
 enum {
     JUDGE_AT_ONCE = 64,   /* pages that are looked up once more together */
@@ -209,7 +208,6 @@ int wb_sorted_scan_open(struct wb_repo *repo, const struct wb_sorted_source *sou
     }
     scan->busy = wb_busy_begin(&repo->busy, WB_BUSY_STREAM, wb_nodes_number(&repo->nodes, 0),
                                wb_nodes_number(&repo->nodes, wb_nodes_count(&repo->nodes) - 1));
-    scan->renewed_ms = wb_clock_wall_ms();
     *scan_out = &scan->scan;
     return 0;
 }
@@ -219,7 +217,7 @@ static int sorted_holds(struct wb_store_scan *base, struct wb_store_scan_holds *
     struct wb_sorted_scan *scan = scan_of(base);
 
     WB_CHECK(scan->epoch > 0);
-    *holds_out = (struct wb_store_scan_holds){.epoch = scan->epoch, .since_ms = scan->renewed_ms};
+    *holds_out = (struct wb_store_scan_holds){.epoch = scan->epoch};
     return 0;
 }
 
@@ -233,7 +231,6 @@ static int begin(struct wb_sorted_scan *scan)
     if (err < 0)
         return wb_error_break(err);
     scan->state = wb_catalog_txn_id(&scan->txn);
-    scan->renewed_ms = wb_clock_wall_ms();
     return 0;
 }
 
@@ -309,7 +306,7 @@ int wb_sorted_scan_needs(struct wb_store_scan *base, const uint32_t *nodes, size
         if (err == 0)
             err = wb_catalog_rows_read(&scan->txn, &scan->rows);
         more = err == 0 ? wb_sorted_pick(scan, &reached) : err;
-        wb_vec_clear(&scan->chunk.errors); /* whoever reads the pages is told */
+        wb_vec_clear(&scan->chunk.errors); /* the reader of the pages is told */
         wb_vec_clear(&scan->chunk.known);
         if (more >= 0) {
             scan->reached = reached;

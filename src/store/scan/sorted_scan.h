@@ -63,7 +63,6 @@ struct wb_sorted_scan {
     /* ---- the newest state of the catalog ---- */
     struct wb_catalog_txn txn;
     uint64_t state; /* its number */
-    int64_t renewed_ms;
     struct wb_catalog_summary summary;
     struct wb_catalog_rows rows; /* all segments */
     struct wb_pageview view;

@@ -309,7 +309,7 @@ static void test_frames(void **state)
             }
             frame->check = wb_hash32(stored, frame->stored_bytes);
             wb_block_reader_open_bytes(reader, &block.index, block.bytes.ptr);
-            /* Whoever reads the whole page does not depend on where the heads end. */
+            /* A reader of the whole page does not depend on where the heads end. */
             if (change < 4 || frame->base != 4)
                 assert_int_equal(wb_block_read_page(reader, i, &page), expected);
             wb_block_reader_open_bytes(reader, &block.index, block.bytes.ptr);

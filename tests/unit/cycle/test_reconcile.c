@@ -10,8 +10,32 @@
 #include "os/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* What an update does to files, and whether another one could start meanwhile. */
+struct beside {
+    char *path; /* of the lock of webdb */
+    unsigned locked, open_again; /* so often it was locked; and it was not, after it had been */
+};
+
+static int look_at_lock(void *context, enum wb_fault_kind kind, const char *path)
+{
+    struct beside *beside = context;
+    int fd = open(beside->path, O_RDONLY | O_CLOEXEC);
+
+    (void)kind, (void)path;
+    if (fd < 0)
+        return 0; /* no update has been here yet */
+    struct wb_file file = {fd, beside->path};
+    if (wb_file_is_locked(&file))
+        beside->locked++;
+    else
+        beside->open_again += beside->locked > 0;
+    close(fd);
+    return 0;
+}
 
 static struct wb_webdb_merge update(const char *dir)
 {
@@ -108,6 +132,33 @@ static void test_unheard_pages_are_adopted(void **state)
     update(*state);
     assert_content(*state, "http://h.test/d", "bytes");
     assert_int_equal(seen_epoch(*state), store_epoch(*state));
+}
+
+/* From its first merge to its last one, with the logs removed between them, nobody else can update. */
+static void test_an_update_is_one_step_for_others(void **state)
+{
+    struct wb_update_options options = {.dir = *state, .memory_bytes = SMALL_MEMORY};
+    struct beside beside = {.path = wb_path_join(*state, "webdb/lock")};
+    int64_t now = wb_clock_wall_ms();
+    struct wb_webdb_merge merge;
+    struct wb_file lock;
+
+    journal_page(*state, "http://h.test/a", "bytes", now - 5000);
+    store_page(*state, "http://h.test/b", now - 4000, 0);
+    wb_fault_ask(look_at_lock, &beside);
+    int err = wb_update(&options, NULL, &merge, NULL);
+    wb_fault_ask(NULL, NULL);
+    ok(err);
+    assert_int_equal(merge.edition, 3); /* of the journal, of what is not stored, and of what nobody told */
+    assert_true(beside.locked > 0);
+    assert_int_equal(beside.open_again, 0);
+    wb_free(beside.path);
+    /* Another one, which waits for nobody. */
+    ok(wb_webdb_lock(*state, &lock));
+    assert_int_equal(wb_update(&options, NULL, &merge, NULL), WB_E_BUSY);
+    assert_non_null(strstr(wb_error_message(), "another update is at work"));
+    wb_file_close(&lock);
+    update(*state);
 }
 
 /* What the journal tells needs no merge of its own, and the epoch is seen all the same. */
@@ -375,6 +426,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_REPOSITORY(test_unheard_pages_are_adopted),
+        IN_REPOSITORY(test_an_update_is_one_step_for_others),
         IN_REPOSITORY(test_told_pages_cost_nothing),
         IN_REPOSITORY(test_later_events_stand),
         IN_REPOSITORY(test_unstored_pages_are_not_fetched),

@@ -14,6 +14,8 @@
 #include "os/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -164,6 +166,61 @@ static void test_looking_is_in_nobodys_way(void **state)
 
 /* ---- faults ------------------------------------------------------------------------------- */
 
+/* Stops this process when it is about to open the file that it locks. */
+static int stop_before_opening(void *context, enum wb_fault_kind kind, const char *which)
+{
+    (void)context;
+    if (kind == WB_FAULT_OPEN && strcmp(which, path) == 0)
+        raise(SIGSTOP);
+    return 0;
+}
+
+/* Takes the lock, says so through a pipe, and keeps it until it is killed. */
+static void lock_slowly(int told)
+{
+    struct wb_file file;
+
+    wb_fault_ask(stop_before_opening, NULL);
+    if (wb_file_open_locked(dir, "file", &file) < 0 || write(told, "", 1) != 1)
+        _exit(1);
+    for (;;)
+        pause();
+}
+
+/* One that is stopped while it takes a lock keeps others out, as if it had the lock already. */
+static void test_opening_and_locking_is_one_step(void **state)
+{
+    struct wb_file file;
+    int told[2], status;
+    char byte;
+
+    (void)state;
+    assert_int_equal(wb_file_open_locked("/nowhere", "file", &file), WB_E_NOTFOUND);
+    assert_int_equal(pipe(told), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        lock_slowly(told[1]);
+    assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+    assert_true(WIFSTOPPED(status));
+    assert_int_equal(wb_file_open_locked(dir, "file", &file), WB_E_BUSY);
+    assert_int_equal(file.fd, -1);
+    assert_int_equal(kill(child, SIGCONT), 0);
+    assert_int_equal(read(told[0], &byte, 1), 1);
+    /* It has the lock, and others can take other locks in the directory. */
+    assert_int_equal(wb_file_open_locked(dir, "file", &file), WB_E_BUSY);
+    assert_int_equal(wb_file_open_locked(dir, "other", &file), 0);
+    assert_int_equal(unlink(file.path), 0);
+    wb_file_close(&file);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(wb_file_open_locked(dir, "file", &file), 0);
+    assert_true(fcntl(file.fd, F_GETFD) & FD_CLOEXEC);
+    wb_file_close(&file);
+    close(told[0]);
+    close(told[1]);
+}
+
 static void test_faults(void **state)
 {
     struct wb_file file, none;
@@ -268,6 +325,7 @@ int main(void)
         cmocka_unit_test_teardown(test_read, remove_file),
         cmocka_unit_test_teardown(test_lock, remove_file),
         cmocka_unit_test_teardown(test_looking_is_in_nobodys_way, remove_file),
+        cmocka_unit_test_teardown(test_opening_and_locking_is_one_step, remove_file),
         cmocka_unit_test_teardown(test_faults, remove_file),
         cmocka_unit_test_teardown(test_discard, remove_file),
         cmocka_unit_test_teardown(test_judged, remove_file),

@@ -1,5 +1,5 @@
 /*
- * slow_support.h - nodes that are slow: now and then a file of a node makes whoever uses it wait for a moment. So the
+ * slow_support.h - nodes that are slow: now and then a file of a node makes its user wait for a moment. So the
  * threads of a store meet in orders in which they hardly ever do on a fast disk.
  */
 #ifndef WB_TESTS_SLOW_SUPPORT_H

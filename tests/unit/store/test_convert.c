@@ -129,7 +129,7 @@ static void test_killed(void **state)
         killed += end_child(child) == -SIGKILL;
         must(hash_tree(k.from) == k.before);
         if (run_child(look_child, &k) == 1)
-            must(run_child(convert_child, &k) == 0); /* starts anew */
+            must(run_child(convert_child, &k) == 0); /* starts again */
         must(run_child(look_child, &k) == 0);
         must(hash_tree(k.from) == k.before);
         remove_tree(k.to);

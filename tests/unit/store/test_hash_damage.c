@@ -212,7 +212,7 @@ static void compact(struct rig *rig)
     must(count_fates(rig, LOST) || counts.damaged == 0);
 }
 
-/* Nodes come and go in spite of damage, but whoever wanted that is told. */
+/* Nodes come and go in spite of damage, but the caller is told. */
 static void told(int err, const char *words)
 {
     must(err == 0 || (err == WB_E_CORRUPT && strstr(wb_error_message(), words) && strstr(wb_error_message(), ".bkt")));
@@ -373,7 +373,7 @@ static bool lose_write(const char *before, const char *path, uint64_t bucket)
     return changed;
 }
 
-/* An old image looks good, but versions are missing. Whoever writes the file anew notices that, and goes on. */
+/* An old image looks good, but versions are missing. The process that rewrites the file notices that, and goes on. */
 static void test_lost_write(void **state)
 {
     (void)state;

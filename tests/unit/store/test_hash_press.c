@@ -1,5 +1,5 @@
 /*
- * test_hash_press.c - threads that work for a writer of the organisation hash: a file that is written anew is the same,
+ * test_hash_press.c - threads that work for a writer of the organisation hash: a file that is rewritten is the same,
  * however many there are; what one of them cannot do makes the commit fail, and nothing else; and pages that they are
  * still working on can be read, and dropped.
  */
@@ -73,7 +73,7 @@ static char *read_bytes(const char *path, size_t *bytes_out)
 
 enum { PAGES = 900, MORE = 1800 };
 
-/* Adds pages to an empty store, and then so many that its file is written anew. */
+/* Adds pages to an empty store, and then so many that its file is rewritten. */
 static void fill(const char *where, unsigned threads)
 {
     struct wb_store *store = open_store(where, WB_STORE_WRITE);

@@ -1,5 +1,5 @@
 /*
- * test_parcel.c - parcels: what is passed on as it is and what is built anew, that nothing leaks that was taken down,
+ * test_parcel.c - parcels: what is passed on as it is and what is built again, that nothing leaks that was taken down,
  * and that an unpacker survives whatever it is given. That parcels contain what a scan returns is for test_model.c to
  * show.
  */
@@ -120,7 +120,7 @@ static void test_as_stored(void **state)
     wb_store_close(store);
 }
 
-/* ---- built anew ------------------------------------------------------------------------------------------ */
+/* ---- built again ----------------------------------------------------------------------------------------- */
 
 /* Whether the random body of a page is in some parcel. */
 static bool is_in(const struct parcels *parcels, const struct spec *spec)

@@ -70,7 +70,7 @@ static bool visible_in_any(const struct wb_twin_version *version, const struct w
     return false;
 }
 
-/* The version at index `at` is about to change its form: whoever sees the old one keeps it. Returns its new index. */
+/* The version at index `at` is about to change its form: a reader of the old one keeps it. Returns its new index. */
 static size_t freeze(struct wb_twin_page *page, size_t at, const struct wb_twin_rule *rule, uint64_t epoch)
 {
     struct wb_twin_version copy;

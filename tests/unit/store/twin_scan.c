@@ -12,7 +12,6 @@ struct wb_twin_scan {
     WB_VEC(struct wb_twin_version) shown;
     size_t at; /* the next version to return */
     uint64_t epoch;
-    int64_t opened_ms;
     bool facts;
     struct wb_store_packer *packer;
 };
@@ -89,7 +88,6 @@ int wb_twin_scan_open(struct wb_store *store, const struct wb_store_scan_options
     wb_store_scan_init(&scan->scan, store);
     scan->twin = twin;
     scan->epoch = snapshot ? snapshot->sealed.epoch : twin->committed.epoch;
-    scan->opened_ms = now_ms;
     scan->facts = options->facts;
     const struct wb_twin_state *state = snapshot ? &snapshot->state : &twin->committed;
     for (size_t i = 0; i < state->pages.count; i++) {
@@ -160,7 +158,7 @@ int wb_twin_scan_holds(struct wb_store_scan *base, struct wb_store_scan_holds *h
 {
     const struct wb_twin_scan *scan = scan_of(base);
 
-    *holds_out = (struct wb_store_scan_holds){.epoch = scan->epoch, .since_ms = scan->opened_ms};
+    *holds_out = (struct wb_store_scan_holds){.epoch = scan->epoch};
     return 0;
 }
 

@@ -1,8 +1,8 @@
 /*
- * fetch_curl.c - starts libcurl once for the process, makes it use our memory functions, and remembers when these
+ * curlstart.c - starts libcurl once for the process, makes it use our memory functions, and remembers when these
  * failed.
  */
-#include "fetch/fetch_curl.h"
+#include "os/curlstart.h"
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -15,7 +15,7 @@ static CURLcode outcome;
 
 static _Thread_local bool starved;
 
-void wb_fetch_curl_starve(void)
+void wb_curl_starve(void)
 {
     starved = true;
 }
@@ -23,7 +23,7 @@ void wb_fetch_curl_starve(void)
 static void *note(void *ptr)
 {
     if (!ptr)
-        wb_fetch_curl_starve();
+        wb_curl_starve();
     return ptr;
 }
 
@@ -52,13 +52,13 @@ static void start(void)
     outcome = curl_global_init_mem(CURL_GLOBAL_DEFAULT, curl_alloc, wb_free, curl_realloc, curl_strdup, curl_calloc);
 }
 
-int wb_fetch_curl_init(void)
+int wb_curl_start(void)
 {
     pthread_once(&once, start);
     return outcome == CURLE_OK ? 0 : wb_fail(WB_E_NOMEM, "libcurl: %s", curl_easy_strerror(outcome));
 }
 
-bool wb_fetch_curl_starved(void)
+bool wb_curl_starved(void)
 {
     bool was = starved;
 
