@@ -13,8 +13,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Moving must make the fuller of two machines emptier by this share of its load, or shards would wander for nothing. */
-static const double gain_min = 0.05;
+/* Loads that differ by less than this share are even enough: shards that grow a little must not wander for ever. */
+static const double even_enough = 0.05;
 
 struct place_machine {
     const struct wb_registry_machine *row;
@@ -170,7 +170,7 @@ static int move_to_even(struct placing *p)
             best_load = load;
         }
     }
-    if (!best || best_load > load_with(full, 0) * (1 - gain_min))
+    if (!best || best_load >= load_with(full, 0) || load_with(empty, 0) >= load_with(full, 0) * (1 - even_enough))
         return 0;
     return add_step(p, best, full, empty);
 }

@@ -82,8 +82,10 @@ static int take_shard(struct wb_registry *r, void *context)
     wb_sql_end(r->sql, R_SHARD);
     if (err < 0 || taken)
         return err;
-    if (strcmp(t->row.holder, r->name) == 0)
+    if (strcmp(t->row.holder, r->name) == 0) {
+        r->reread = true; /* it may have been handed over since the last renewal */
         return wb_fail(WB_E_BUSY, "this machine, %s, holds shard %u", r->name, t->shard);
+    }
     if (t->row.holder[0])
         err = end_holder(r, t);
     /* Afterwards: a step of the clock that made the holder's lease seem over is seen now. */
@@ -128,7 +130,7 @@ int wb_registry_take(struct wb_registry *r, unsigned shard, struct wb_registry_s
         pthread_mutex_unlock(&r->lock);
     }
     if (err < 0)
-        return err == WB_E_BUSY || err == WB_E_DENIED || err == WB_E_NOTFOUND ? err : remember_doubt(r, err);
+        return remember_doubt(r, err);
     *shard_out = t.row;
     return 0;
 }

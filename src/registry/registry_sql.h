@@ -114,7 +114,7 @@
       "UPDATE webbase_machine SET epoch = epoch + 1 WHERE name = ?1 AND until_ms > webbase_now_ms() AND "             \
       "draining = 0 AND search_only = 0 RETURNING epoch")                                                             \
     X(R_CLAMP,                                                                                                        \
-      "UPDATE webbase_machine SET until_ms = webbase_now_ms() + ?1 WHERE until_ms > webbase_now_ms() + ?1")           \
+      "UPDATE webbase_machine SET until_ms = webbase_now_ms() + ?1, since_ms = webbase_now_ms() WHERE until_ms > webbase_now_ms() + ?1")           \
     X(R_DRAIN, "UPDATE webbase_machine SET draining = 1 WHERE name = ?1 RETURNING name")                              \
     X(R_REMOVE,                                                                                                       \
       "DELETE FROM webbase_machine WHERE name = ?1 AND (draining = 1 OR until_ms <= webbase_now_ms()) AND "           \
