@@ -29,7 +29,8 @@ static int read_settings(const struct wb_options *options, struct wb_registry_cl
 {
     struct wb_registry_cluster *s = settings_out;
     const char *store = wb_options_text(options, "store"), *policy = wb_options_text(options, "history");
-    uint64_t shards = wb_options_number(options, "shards", SHARDS), copies = wb_options_number(options, "copies", COPIES);
+    uint64_t shards = wb_options_number(options, "shards", SHARDS),
+             copies = wb_options_number(options, "copies", COPIES);
     int64_t lease_ms = wb_options_duration(options, "lease", LEASE_MS);
     struct wb_store_history history = {.value = 0};
 
@@ -151,7 +152,8 @@ static int show_json(const struct wb_registry_view *view)
     return wb_output_object_end(&j);
 }
 
-/* ---- status for people --------------------------------------------------------------------------------------------- */
+/* ---- status for people ---------------------------------------------------------------------------------------------
+ */
 
 static int print_problem(void *context, const char *sentence)
 {
@@ -231,7 +233,8 @@ static int status(const struct wb_options *options)
     return err;
 }
 
-/* ---- the command ----------------------------------------------------------------------------------------------------- */
+/* ---- the command
+ * ----------------------------------------------------------------------------------------------------- */
 
 static const char *const init_options[] = {"store", "shards", "copies", "lease", "history"};
 

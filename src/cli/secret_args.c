@@ -23,7 +23,8 @@ static char *find_url(char *word)
     return url ? url : strstr(word, "postgresql://");
 }
 
-/* Crosses out what may be a password. An '@' or '?' in a password should have been written as %40 or %3F, but who knows. */
+/* Crosses out what may be a password. An '@' or '?' in a password should have been written as %40 or %3F, but who
+ * knows. */
 static void hide(char *url)
 {
     char *user = strstr(url, "://") + 3, *host = strrchr(user, '@');

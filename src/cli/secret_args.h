@@ -4,7 +4,8 @@
 
 /*
  * Hides the passwords in URLs of databases from those who list the processes of this machine (ps): argv then points to
- * copies, and the words that the system shows have 'x' in their place. WB_E_NOMEM. Until this is called they are visible.
+ * copies, and the words that the system shows have 'x' in their place. WB_E_NOMEM. Until this is called they are
+ * visible.
  */
 int wb_secret_args_hide(int argc, char **argv);
 

@@ -108,7 +108,8 @@ struct wb_registry_self {
 /*
  * Becomes a machine of the cluster, with a new lease. WB_E_BUSY if a machine at work has that name or that directory,
  * and names it. Shards that an earlier process held under the name stay with it, with a higher term, so that whatever
- * the earlier one still does is refused; they are held when the new lease has lasted for its full length. (token: the session)
+ * the earlier one still does is refused; they are held when the new lease has lasted for its full length. (token: the
+ * session)
  */
 int wb_registry_join(struct wb_registry *registry, const struct wb_registry_self *self);
 

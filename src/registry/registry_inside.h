@@ -31,8 +31,8 @@ struct wb_registry_own {
 };
 
 /*
- * How far the database's clock is ahead of this machine's, as the answers in a window of one lease have shown: each answer
- * came between its question and its arrival, so it gives a lower and an upper bound.
+ * How far the database's clock is ahead of this machine's, as the answers in a window of one lease have shown: each
+ * answer came between its question and its arrival, so it gives a lower and an upper bound.
  */
 struct wb_registry_offsets {
     int64_t start_ns; /* 0: nothing is known */
@@ -49,12 +49,12 @@ struct wb_registry {
     char session[WB_REGISTRY_ID_MAX];
     bool search_only;
 
-    int64_t sent_ns;  /* when the last renewal was sent, by this machine's clock */
-    int64_t since_ns; /* renewals have been unbroken since */
+    int64_t sent_ns;                       /* when the last renewal was sent, by this machine's clock */
+    int64_t since_ns;                      /* renewals have been unbroken since */
     struct wb_registry_offsets offsets[2]; /* of the present window and the one before */
-    int64_t server;   /* which one answered */
-    bool joining;     /* it has not renewed its lease yet */
-    bool reread;      /* the next renewal reads the shards, because a call left open what is true */
+    int64_t server;                        /* which one answered */
+    bool joining;                          /* it has not renewed its lease yet */
+    bool reread; /* the next renewal reads the shards, because a call left open what is true */
 
     pthread_mutex_t lock; /* for what follows */
     int64_t lease_end_ns; /* 0: there is no lease */

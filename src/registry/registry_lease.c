@@ -172,14 +172,14 @@ static void note_renewal(struct wb_registry *r, int64_t sent_ns, int64_t db_ms, 
 /* ---- reading what it holds -----------------------------------------------------------------------------------------
  */
 
-struct reading {
+struct own_reading {
     int64_t epoch;
     WB_VEC(struct wb_registry_own) own;
 };
 
 static int read_held(struct wb_registry *r, void *context)
 {
-    struct reading *reading = context;
+    struct own_reading *reading = context;
 
     wb_vec_clear(&reading->own);
     int err = WB_SQL_RUN(r->sql, R_SELF, wb_registry_text(r->name), wb_registry_text(r->session));
@@ -208,7 +208,7 @@ static int read_held(struct wb_registry *r, void *context)
  */
 static int read_list(struct wb_registry *r, bool doubtful, int64_t sent_ns)
 {
-    struct reading reading = {.epoch = 0};
+    struct own_reading reading = {.epoch = 0};
     int64_t now_ns = wb_registry_now_ns(r);
     int err = wb_registry_transact(r, WB_SQL_READ, read_held, &reading);
 

@@ -24,7 +24,7 @@ struct place_machine {
     bool getting;
 };
 
-struct placing {
+struct placement {
     const struct wb_registry_view *view;
     struct wb_registry_steps *steps;
     WB_VEC(struct place_machine) machines; /* as in the view */
@@ -35,7 +35,7 @@ static double size_of(const struct wb_registry_shard *shard)
     return (double)shard->bytes + 1;
 }
 
-static struct place_machine *find(struct placing *p, const char *name)
+static struct place_machine *find(struct placement *p, const char *name)
 {
     const struct wb_registry_machine *row = wb_registry_view_machine(p->view, name);
 
@@ -53,7 +53,7 @@ static bool has_lease(const struct place_machine *m)
 }
 
 /* The machine that would be the least loaded with another shard of this size; NULL: nobody may get it. */
-static struct place_machine *emptiest(struct placing *p, double size, bool one_at_a_time)
+static struct place_machine *emptiest(struct placement *p, double size, bool one_at_a_time)
 {
     struct place_machine *best = NULL;
 
@@ -65,7 +65,7 @@ static struct place_machine *emptiest(struct placing *p, double size, bool one_a
     return best;
 }
 
-static int add_step(struct placing *p, const struct wb_registry_shard *shard, struct place_machine *from,
+static int add_step(struct placement *p, const struct wb_registry_shard *shard, struct place_machine *from,
                     struct place_machine *to)
 {
     if (from) {
@@ -91,7 +91,7 @@ static int compare_sizes(const void *a, const void *b)
     return x->shard < y->shard ? -1 : x->shard > y->shard;
 }
 
-static int place_free(struct placing *p)
+static int place_free(struct placement *p)
 {
     WB_VEC(const struct wb_registry_shard *) list = WB_VEC_INIT;
     int err = 0;
@@ -114,7 +114,7 @@ static int place_free(struct placing *p)
 
 /* ---- moves ------------------------------------------------------------------------------------------------------ */
 
-static int move_wanted(struct placing *p)
+static int move_wanted(struct placement *p)
 {
     int err = 0;
 
@@ -127,7 +127,7 @@ static int move_wanted(struct placing *p)
     return err;
 }
 
-static int move_drained(struct placing *p)
+static int move_drained(struct placement *p)
 {
     int err = 0;
 
@@ -147,7 +147,7 @@ static int move_drained(struct placing *p)
  * Of the shards of the fullest machine, the one with which the fuller of the two is the least full afterwards. The
  * machine that gets it is the emptiest one.
  */
-static int move_to_even(struct placing *p)
+static int move_to_even(struct placement *p)
 {
     struct place_machine *full = NULL, *empty = emptiest(p, 0, true);
     const struct wb_registry_shard *best = NULL;
@@ -177,7 +177,7 @@ static int move_to_even(struct placing *p)
 
 int wb_registry_place(const struct wb_registry_view *view, struct wb_registry_steps *steps_out)
 {
-    struct placing p = {.view = view, .steps = steps_out};
+    struct placement p = {.view = view, .steps = steps_out};
     int err = 0;
 
     wb_vec_clear(steps_out);

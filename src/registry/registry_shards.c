@@ -292,7 +292,7 @@ int wb_registry_publish(struct wb_registry *r, const struct wb_registry_publicat
 /* ---- for others to see
  * ----------------------------------------------------------------------------------------------------- */
 
-struct telling {
+struct shard_remark {
     unsigned shard;
     int64_t term, unsafe_ms;
     const char *head;
@@ -300,7 +300,7 @@ struct telling {
 
 static int write_unsafe(struct wb_registry *r, void *context)
 {
-    const struct telling *t = context;
+    const struct shard_remark *t = context;
 
     return WB_SQL_RUN(r->sql, R_UNSAFE, wb_sql_int(t->shard), wb_registry_text(r->name), wb_sql_int(t->term),
                       wb_sql_int(t->unsafe_ms > 0), wb_sql_int(t->unsafe_ms));
@@ -308,7 +308,7 @@ static int write_unsafe(struct wb_registry *r, void *context)
 
 int wb_registry_tell_unsafe(struct wb_registry *r, unsigned shard, int64_t unsafe_ms)
 {
-    struct telling t = {.shard = shard, .unsafe_ms = unsafe_ms};
+    struct shard_remark t = {.shard = shard, .unsafe_ms = unsafe_ms};
     int err = wb_registry_need_machine(r);
 
     if (err == 0 && !wb_registry_holds(r, shard, &t.term))
@@ -318,7 +318,7 @@ int wb_registry_tell_unsafe(struct wb_registry *r, unsigned shard, int64_t unsaf
 
 static int write_copy(struct wb_registry *r, void *context)
 {
-    const struct telling *t = context;
+    const struct shard_remark *t = context;
 
     if (!t->head)
         return WB_SQL_RUN(r->sql, R_COPY_DROP, wb_sql_int(t->shard), wb_registry_text(r->name));
@@ -327,7 +327,7 @@ static int write_copy(struct wb_registry *r, void *context)
 
 int wb_registry_copy(struct wb_registry *r, unsigned shard, const char *head)
 {
-    struct telling t = {.shard = shard, .head = head};
+    struct shard_remark t = {.shard = shard, .head = head};
     int err = wb_registry_need_machine(r);
 
     if (err == 0 && shard >= r->cluster.shards)

@@ -2,8 +2,9 @@
  * registry_sql.h - every statement of the registry, once, for both databases. registry_schema.c has the tables;
  * docs/formats/registry.md says what the columns mean. Used inside this room only.
  *
- * Writers do not take turns. So what must hold when a row is changed is in the WHERE of its UPDATE, which PostgreSQL judges
- * again if the row has changed meanwhile. The row of a machine is changed before the rows of its shards, by everybody.
+ * Writers do not take turns. So what must hold when a row is changed is in the WHERE of its UPDATE, which PostgreSQL
+ * judges again if the row has changed meanwhile. The row of a machine is changed before the rows of its shards, by
+ * everybody.
  */
 #ifndef WB_REGISTRY_REGISTRY_SQL_H
 #define WB_REGISTRY_REGISTRY_SQL_H
@@ -78,7 +79,8 @@
     X(R_WAITS_OVER, "UPDATE webbase_slot SET ready_ms = 0")                                                           \
     X(R_UNSAFE_OVER, "UPDATE webbase_shard SET unsafe_ms = 0")                                                        \
     /* machines */                                                                                                    \
-    X(R_MACHINE, "SELECT session, until_ms, address, directory, webbase_now_ms() FROM webbase_machine WHERE name = ?1") \
+    X(R_MACHINE,                                                                                                      \
+      "SELECT session, until_ms, address, directory, webbase_now_ms() FROM webbase_machine WHERE name = ?1")          \
     X(R_MACHINE_OF_DIRECTORY,                                                                                         \
       "SELECT name, address FROM webbase_machine WHERE directory = ?1 AND name <> ?2 AND until_ms > webbase_now_ms()") \
     X(R_DIRECTORY_LEFT,                                                                                               \
@@ -114,7 +116,8 @@
       "UPDATE webbase_machine SET epoch = epoch + 1 WHERE name = ?1 AND until_ms > webbase_now_ms() AND "             \
       "draining = 0 AND search_only = 0 RETURNING epoch")                                                             \
     X(R_CLAMP,                                                                                                        \
-      "UPDATE webbase_machine SET until_ms = webbase_now_ms() + ?1, since_ms = webbase_now_ms() WHERE until_ms > webbase_now_ms() + ?1")           \
+      "UPDATE webbase_machine SET until_ms = webbase_now_ms() + ?1, since_ms = webbase_now_ms() "                     \
+      "WHERE until_ms > webbase_now_ms() + ?1")                                                                       \
     X(R_DRAIN, "UPDATE webbase_machine SET draining = 1 WHERE name = ?1 RETURNING name")                              \
     X(R_REMOVE,                                                                                                       \
       "DELETE FROM webbase_machine WHERE name = ?1 AND (draining = 1 OR until_ms <= webbase_now_ms()) AND "           \

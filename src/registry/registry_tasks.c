@@ -123,7 +123,7 @@ int wb_registry_bar(struct wb_registry *r, const char *what, bool lifted, uint64
     return err;
 }
 
-struct bar_list {
+struct barred_rows {
     int64_t after;
     struct wb_buf text; /* number, lifted and text with a NUL, one after the other */
     WB_VEC(struct wb_registry_bar) bars;
@@ -131,7 +131,7 @@ struct bar_list {
 
 static int read_bars(struct wb_registry *r, void *context)
 {
-    struct bar_list *list = context;
+    struct barred_rows *list = context;
 
     wb_vec_clear(&list->bars);
     wb_buf_clear(&list->text);
@@ -153,7 +153,7 @@ static int read_bars(struct wb_registry *r, void *context)
 int wb_registry_bars_each(struct wb_registry *r, uint64_t after,
                           int (*each)(void *context, const struct wb_registry_bar *bar), void *context)
 {
-    struct bar_list list = {.after = (int64_t)after, .text = WB_BUF_INIT};
+    struct barred_rows list = {.after = (int64_t)after, .text = WB_BUF_INIT};
     int err = 0;
 
     do {

@@ -26,8 +26,8 @@ void own_clocks(bool own)
 
 int make_cluster(struct cluster_place *p, bool postgres, unsigned shards, unsigned copies, unsigned lease_ms)
 {
-    struct wb_registry_cluster settings = {.store = "file:///store", .history = "newest", .shards = shards,
-                                           .copies = copies, .lease_ms = lease_ms};
+    struct wb_registry_cluster settings = {
+        .store = "file:///store", .history = "newest", .shards = shards, .copies = copies, .lease_ms = lease_ms};
 
     *p = (struct cluster_place){.postgres = postgres};
     snprintf(p->dir, sizeof p->dir, "%s/webbase-registry.XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
@@ -82,8 +82,8 @@ int join_as(struct wb_registry *r, const char *name)
     wb_hex_encode(id, sizeof id, directory);
     directory[32] = '\0';
     snprintf(address, sizeof address, "%s.example:8080", name);
-    struct wb_registry_self self = {.name = name, .address = address, .directory = directory, .weight = 1,
-                                    .class_name = ""};
+    struct wb_registry_self self = {
+        .name = name, .address = address, .directory = directory, .weight = 1, .class_name = ""};
     return wb_registry_join(r, &self);
 }
 

@@ -1,6 +1,6 @@
 /*
- * registry_support.h - what the tests of the registry share: a cluster in each database, machines, and a time that the test
- * moves.
+ * registry_support.h - what the tests of the registry share: a cluster in each database, machines, and a time that the
+ * test moves.
  */
 #ifndef WB_TEST_REGISTRY_SUPPORT_H
 #define WB_TEST_REGISTRY_SUPPORT_H
@@ -29,13 +29,15 @@ int tear_down_cluster(void **state);
 int make_cluster(struct cluster_place *p, bool postgres, unsigned shards, unsigned copies, unsigned lease_ms);
 void remove_cluster(struct cluster_place *p);
 
-#define BOTH(test)                                                                        \
-    {#test " (sqlite)", test, set_up_cluster, tear_down_cluster, (void *)"sqlite"},       \
-        {#test " (postgres)", test, set_up_cluster, tear_down_cluster, (void *)"postgres"}
+#define BOTH(test)                                                                                                     \
+    {#test " (sqlite)", test, set_up_cluster, tear_down_cluster, (void *)"sqlite"},                                    \
+    {                                                                                                                  \
+#test " (postgres)", test, set_up_cluster, tear_down_cluster, (void *)"postgres"                               \
+    }
 
 /*
- * The time, in ms, of all clocks: true_ms, which the database adds database_ahead_ms to. With own_clocks(false) they are
- * the real ones.
+ * The time, in ms, of all clocks: true_ms, which the database adds database_ahead_ms to. With own_clocks(false) they
+ * are the real ones.
  */
 extern int64_t true_ms, database_ahead_ms;
 void own_clocks(bool own);

@@ -34,8 +34,8 @@ static void test_settings(void **state)
 static void test_cluster(void **state)
 {
     struct cluster_place *p = *state, other;
-    struct wb_registry_cluster settings = {.store = "s3://b/p", .history = "all", .shards = 16, .copies = 1,
-                                           .lease_ms = 5000};
+    struct wb_registry_cluster settings = {
+        .store = "s3://b/p", .history = "all", .shards = 16, .copies = 1, .lease_ms = 5000};
     struct wb_registry *r = NULL;
 
     const struct wb_registry_cluster *c = wb_registry_cluster(p->admin);
@@ -82,7 +82,8 @@ static void test_shard_of(void **state)
         assert_true(counts[i] > 50 && counts[i] < 150);
 }
 
-/* ---- machines ----------------------------------------------------------------------------------------------------- */
+/* ---- machines -----------------------------------------------------------------------------------------------------
+ */
 
 static void test_join(void **state)
 {
@@ -138,7 +139,8 @@ static void test_join_refused(void **state)
     wb_registry_close(r);
 }
 
-/* ---- taking -------------------------------------------------------------------------------------------------------- */
+/* ---- taking --------------------------------------------------------------------------------------------------------
+ */
 
 /* A machine may take a shard only when its renewals have been unbroken for a lease. */
 static void test_unbroken(void **state)
@@ -287,7 +289,8 @@ static void test_same_name(void **state)
     wb_registry_close(new);
 }
 
-/* ---- publishing ------------------------------------------------------------------------------------------------------ */
+/* ---- publishing
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void test_publish(void **state)
 {
@@ -297,7 +300,8 @@ static void test_publish(void **state)
 
     pass_time(LEASE / 1000, &a, 1);
     must_ok(wb_registry_take(a, 4, &s));
-    struct wb_registry_publication first = {.shard = 4, .old_head = "", .head = "h1", .pages = 7, .bytes = 70, .unsafe = true};
+    struct wb_registry_publication first = {
+        .shard = 4, .old_head = "", .head = "h1", .pages = 7, .bytes = 70, .unsafe = true};
     must_ok(wb_registry_publish(a, &first, &s));
     assert_string_equal(s.head, "h1");
     true_ms += 300;
@@ -326,7 +330,8 @@ static void test_publish(void **state)
     wb_registry_close(a);
 }
 
-/* ---- giving ------------------------------------------------------------------------------------------------------------ */
+/* ---- giving
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static void test_giving(void **state)
 {
@@ -363,7 +368,8 @@ static void test_giving(void **state)
     wb_registry_close(m[1]);
 }
 
-/* ---- operators ----------------------------------------------------------------------------------------------------------- */
+/* ---- operators
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static void test_orders(void **state)
 {
@@ -442,7 +448,8 @@ static void test_view(void **state)
     wb_registry_close(m[1]);
 }
 
-/* ---- tasks, bars, slots ------------------------------------------------------------------------------------------------------ */
+/* ---- tasks, bars, slots
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void test_tasks(void **state)
 {
@@ -549,7 +556,8 @@ static void test_slots(void **state)
     wb_registry_close(m[1]);
 }
 
-/* ---- checking ---------------------------------------------------------------------------------------------------------------- */
+/* ---- checking
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static void count_found(void *context, const char *message)
 {
@@ -571,7 +579,8 @@ static void test_rules(void **state)
         {"UPDATE webbase_shard SET hash_last = hash_last + 1 WHERE shard = 1",
          "UPDATE webbase_shard SET hash_last = hash_last - 1 WHERE shard = 1"},
         {"UPDATE webbase_shard SET bytes = -1 WHERE shard = 0", "UPDATE webbase_shard SET bytes = 0 WHERE shard = 0"},
-        {"UPDATE webbase_shard SET holder = 'ghost' WHERE shard = 0", "UPDATE webbase_shard SET holder = 'a' WHERE shard = 0"},
+        {"UPDATE webbase_shard SET holder = 'ghost' WHERE shard = 0",
+         "UPDATE webbase_shard SET holder = 'a' WHERE shard = 0"},
         {"UPDATE webbase_shard SET head = 'x' WHERE shard = 2", "UPDATE webbase_shard SET head = '' WHERE shard = 2"},
         {"UPDATE webbase_shard SET token = 'x' WHERE shard = 2", "UPDATE webbase_shard SET token = '' WHERE shard = 2"},
         {"UPDATE webbase_machine SET weight = 0", "UPDATE webbase_machine SET weight = 1"},
@@ -602,11 +611,24 @@ static void test_rules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_settings), cmocka_unit_test(test_shard_of), BOTH(test_cluster),     BOTH(test_join),
-        BOTH(test_join_refused),         BOTH(test_unbroken),             BOTH(test_clock_steps), BOTH(test_outage),
-        BOTH(test_takeover),             BOTH(test_same_name),            BOTH(test_publish),     BOTH(test_giving),
-        BOTH(test_orders),               BOTH(test_view),                 BOTH(test_tasks),       BOTH(test_bars),
-        BOTH(test_slots),                BOTH(test_rules),
+        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_shard_of),
+        BOTH(test_cluster),
+        BOTH(test_join),
+        BOTH(test_join_refused),
+        BOTH(test_unbroken),
+        BOTH(test_clock_steps),
+        BOTH(test_outage),
+        BOTH(test_takeover),
+        BOTH(test_same_name),
+        BOTH(test_publish),
+        BOTH(test_giving),
+        BOTH(test_orders),
+        BOTH(test_view),
+        BOTH(test_tasks),
+        BOTH(test_bars),
+        BOTH(test_slots),
+        BOTH(test_rules),
     };
 
     return cmocka_run_group_tests_name("registry", tests, NULL, postgres_end);

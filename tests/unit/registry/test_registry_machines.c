@@ -1,10 +1,11 @@
 /*
- * test_registry_machines.c - real processes as machines, on a real PostgreSQL server and on SQLite, by real clocks. They are
- * killed between any two statements, frozen for longer than a lease, cut off by a proxy, and one comes back under its
- * name while the earlier process is only frozen. The database is away for longer than a lease.
+ * test_registry_machines.c - real processes as machines, on a real PostgreSQL server and on SQLite, by real clocks.
+ * They are killed between any two statements, frozen for longer than a lease, cut off by a proxy, and one comes back
+ * under its name while the earlier process is only frozen. The database is away for longer than a lease.
  *
- * Each process writes down, in memory that all share, at which moments it believed that it holds a shard. CLOCK_BOOTTIME is the
- * same for all, so it is the true time. Afterwards, in the order of time, the terms of each shard must only grow.
+ * Each process writes down, in memory that all share, at which moments it believed that it holds a shard.
+ * CLOCK_BOOTTIME is the same for all, so it is the true time. Afterwards, in the order of time, the terms of each shard
+ * must only grow.
  */
 #include "registry_support.h"
 #include "../children.h"
@@ -32,11 +33,11 @@ static struct {
     atomic_uint count, publications, processes;
     atomic_bool stop;
     struct belief beliefs[BELIEFS];
-} *shared;
+} * shared;
 
 static struct machine {
     struct cluster_place *place;
-    struct tcp_proxy *proxy;  /* between it and the server; NULL: none */
+    struct tcp_proxy *proxy; /* between it and the server; NULL: none */
     char url[512], name[8];
     pid_t pid;
 } machines[MACHINES + 1];
@@ -139,7 +140,8 @@ static void end_machine(pid_t *pid, int signal_number)
     *pid = 0;
 }
 
-/* ---- afterwards ----------------------------------------------------------------------------------------------------- */
+/* ---- afterwards -----------------------------------------------------------------------------------------------------
+ */
 
 static int compare_beliefs(const void *a, const void *b)
 {
@@ -151,8 +153,8 @@ static int compare_beliefs(const void *a, const void *b)
 }
 
 /*
- * Sorted by time, the beliefs in a shard must not go from one process to another and back, or down in their terms: then at some
- * moment two believed it.
+ * Sorted by time, the beliefs in a shard must not go from one process to another and back, or down in their terms: then
+ * at some moment two believed it.
  */
 static void check_beliefs(void)
 {
@@ -191,7 +193,8 @@ static void await_holders(const struct cluster_place *p)
     }
 }
 
-/* ---- what happens ------------------------------------------------------------------------------------------------------ */
+/* ---- what happens
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void hurt(struct machine *m, uint64_t *chance)
 {
@@ -229,7 +232,8 @@ static void hurt(struct machine *m, uint64_t *chance)
         proxy_silent(m->proxy, false);
         break;
     default:
-        proxy_lose(m->proxy, chance_one_in(chance, 2) ? "COMMIT" : "webbase_", 1 + (unsigned)chance_below(chance, 9), false);
+        proxy_lose(m->proxy, chance_one_in(chance, 2) ? "COMMIT" : "webbase_", 1 + (unsigned)chance_below(chance, 9),
+                   false);
         usleep(ms * 1000);
         proxy_lose(m->proxy, NULL, 0, false);
         break;

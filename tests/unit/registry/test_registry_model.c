@@ -1,11 +1,12 @@
 /*
- * test_registry_model.c - simulated machines that do what machines do, in any order, in a time that the test moves. They freeze
- * before a request is sent, before it is carried out and before its answer is read; they lose their connection, lose answers to
- * commits that have happened, die and come back under their names; the database is away for longer than a lease, its clock
- * is set, and a standby that has lost the last second takes its place.
+ * test_registry_model.c - simulated machines that do what machines do, in any order, in a time that the test moves.
+ * They freeze before a request is sent, before it is carried out and before its answer is read; they lose their
+ * connection, lose answers to commits that have happened, die and come back under their names; the database is away for
+ * longer than a lease, its clock is set, and a standby that has lost the last second takes its place.
  *
- * At every moment of true time, no two processes may believe that they hold the same shard. And a naive twin, which has the
- * rules as a few comparisons, looks at the rows after each commit: what changed must be what the machine may change.
+ * At every moment of true time, no two processes may believe that they hold the same shard. And a naive twin, which has
+ * the rules as a few comparisons, looks at the rows after each commit: what changed must be what the machine may
+ * change.
  */
 #include "registry_support.h"
 #include "../postgresserver.h"
@@ -14,12 +15,12 @@
 enum { MACHINES = 4, PROCESSES = 64, SHARDS = 8, TICK_MS = 50, DEPTH_MAX = 3, HEADS_MAX = 4096 };
 
 struct process {
-    struct wb_registry *r;         /* NULL: it has ended */
-    unsigned machine;              /* whose name it has */
-    int64_t offset_ns, rate_ppm;   /* of its clock */
-    int64_t cut_until_ms;          /* it does not reach the database */
+    struct wb_registry *r;       /* NULL: it has ended */
+    unsigned machine;            /* whose name it has */
+    int64_t offset_ns, rate_ppm; /* of its clock */
+    int64_t cut_until_ms;        /* it does not reach the database */
     int64_t next_renewal_ms;
-    bool busy;                     /* it is frozen, in the middle of something */
+    bool busy; /* it is frozen, in the middle of something */
     bool joined;
     char want_head[WB_REGISTRY_HEAD_MAX];
 };
@@ -35,10 +36,10 @@ static struct {
     uint64_t chance;
     struct process processes[PROCESSES];
     unsigned count, depth, heads;
-    bool failing;                  /* faults happen */
-    int64_t away_until_ms;         /* the database is */
+    bool failing;          /* faults happen */
+    int64_t away_until_ms; /* the database is */
     struct twin_shard shards[SHARDS];
-    struct wb_registry_view view;  /* the last look */
+    struct wb_registry_view view;                 /* the last look */
     struct process *publisher[SHARDS][HEADS_MAX]; /* of a term */
     unsigned takes, publications, moves, lost, failovers;
 } sim;
@@ -61,7 +62,8 @@ static int64_t process_clock(const struct wb_registry *r)
     return p ? ns + p->offset_ns + ns / 1000000 * p->rate_ppm : ns;
 }
 
-/* ---- what must be true at every moment ---------------------------------------------------------------------------- */
+/* ---- what must be true at every moment ----------------------------------------------------------------------------
+ */
 
 static void check_believers(void)
 {
@@ -106,7 +108,8 @@ static void freeze(unsigned one_in)
         pass((int64_t)chance_below(&sim.chance, chance_one_in(&sim.chance, 2) ? LEASE / 8 : 2 * LEASE));
 }
 
-/* ---- the twin -------------------------------------------------------------------------------------------------------- */
+/* ---- the twin
+ * -------------------------------------------------------------------------------------------------------- */
 
 static void twin_refuses(const struct process *p, unsigned shard, const char *what)
 {
@@ -114,7 +117,8 @@ static void twin_refuses(const struct process *p, unsigned shard, const char *wh
     must(!"the twin allows it");
 }
 
-/* Whether a machine's lease was over when this commit happened. Its row may be changed by it, so the look before counts. */
+/* Whether a machine's lease was over when this commit happened. Its row may be changed by it, so the look before
+ * counts. */
 static bool lease_over(const char *name)
 {
     const struct wb_registry_machine *m = wb_registry_view_machine(&sim.view, name);
@@ -174,7 +178,8 @@ static void look(struct process *p)
     sim.view = view;
 }
 
-/* ---- a driver between the machines and the database ---------------------------------------------------------------------- */
+/* ---- a driver between the machines and the database
+ * ---------------------------------------------------------------------- */
 
 static const struct wb_sql_driver *real;
 static struct wb_sql_driver shaky;
@@ -252,7 +257,8 @@ static int shaky_commit(struct wb_sql *sql)
     return 0;
 }
 
-/* ---- what machines do ---------------------------------------------------------------------------------------------------- */
+/* ---- what machines do
+ * ---------------------------------------------------------------------------------------------------- */
 
 static struct process *start_process(unsigned machine)
 {
@@ -287,8 +293,8 @@ static bool is_expected(int err)
 static void publish(struct process *p, unsigned shard)
 {
     struct wb_registry_shard now;
-    struct wb_registry_publication publication = {.shard = shard, .head = p->want_head, .pages = 1,
-                                                  .bytes = chance_below(&sim.chance, 1000)};
+    struct wb_registry_publication publication = {
+        .shard = shard, .head = p->want_head, .pages = 1, .bytes = chance_below(&sim.chance, 1000)};
     char old[WB_REGISTRY_HEAD_MAX];
 
     if (!wb_registry_holds(p->r, shard, NULL))
@@ -298,7 +304,8 @@ static void publish(struct process *p, unsigned shard)
     snprintf(p->want_head, sizeof p->want_head, "h%u", ++sim.heads);
     publication.old_head = old;
     int err = wb_registry_publish(p->r, &publication, &now);
-    /* The database has lost what it had confirmed, or a publication whose answer was lost has happened: go on from there. */
+    /* The database has lost what it had confirmed, or a publication whose answer was lost has happened: go on from
+     * there. */
     if (err == WB_E_CORRUPT && (at = wb_registry_own_find(p->r, shard)) >= 0)
         p->r->own.items[at].row = now;
     must(err == WB_E_CORRUPT || is_expected(err));
@@ -388,7 +395,8 @@ static void act(struct process *p)
     p->busy = false;
 }
 
-/* ---- what happens to them -------------------------------------------------------------------------------------------------- */
+/* ---- what happens to them
+ * -------------------------------------------------------------------------------------------------- */
 
 /* The database as it was a while ago takes its place: what was committed since is lost. SQLite only. */
 static void remember_tables(void)
@@ -456,7 +464,8 @@ static void print_state(void)
                     sim.view.shards.items[i].wanted, (long long)sim.view.shards.items[i].term);
     for (size_t i = 0; i < sim.view.machines.count; i++)
         print_error("machine %s: lease %lld ms, %s\n", sim.view.machines.items[i].name,
-                    (long long)sim.view.machines.items[i].lease_ms, sim.view.machines.items[i].steady ? "steady" : "not steady");
+                    (long long)sim.view.machines.items[i].lease_ms,
+                    sim.view.machines.items[i].steady ? "steady" : "not steady");
     for (unsigned i = 0; i < sim.count; i++)
         if (sim.processes[i].r)
             print_error("process %u (%s): lease %lld ms, %zu shards, %s\n", i, names[sim.processes[i].machine],
@@ -517,8 +526,8 @@ static void run_trace(bool postgres, uint64_t seed)
         pass(LEASE / 2);
     }
     recover();
-    printf("# %u processes, %u takeovers, %u moves, %u publications, %u answers lost, %u failovers\n", sim.count, sim.takes,
-           sim.moves, sim.publications, sim.lost, sim.failovers);
+    printf("# %u processes, %u takeovers, %u moves, %u publications, %u answers lost, %u failovers\n", sim.count,
+           sim.takes, sim.moves, sim.publications, sim.lost, sim.failovers);
     assert_true(sim.takes > SHARDS && sim.publications > 0 && sim.lost > 0);
     for (unsigned i = 0; i < sim.count; i++)
         wb_registry_close(sim.processes[i].r);
@@ -548,7 +557,7 @@ static void test_sqlite(void **state)
 static void test_postgres(void **state)
 {
     (void)state;
-    run_traces(true, 20);
+    run_traces(true, 10);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /*
- * test_registry_place.c - who should hold what: the same steps by everybody, and carried out one after the other they lead to an
- * even cluster, and end.
+ * test_registry_place.c - who should hold what: the same steps by everybody, and carried out one after the other they
+ * lead to an even cluster, and end.
  */
 #include "../must.h"
 #include "../rounds.h"
@@ -113,7 +113,8 @@ static void test_drain(void **state)
     wb_registry_view_release(&view);
 }
 
-/* Any sizes, weights and deaths: it settles, nobody who may not have shards has one, and loads are as even as shards allow. */
+/* Any sizes, weights and deaths: it settles, nobody who may not have shards has one, and loads are as even as shards
+ * allow. */
 static void test_random(void **state)
 {
     uint64_t chance = test_seed();
