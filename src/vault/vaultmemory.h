@@ -35,6 +35,7 @@ struct wb_vault_memory {
     char *folder; /* of this vault */
     char *url;
     struct wb_file lock;
+    bool whole;                       /* it was opened: the lock is ours, and what is there was read */
     uint8_t owner[WB_VAULT_ID_BYTES]; /* of this copy */
     int64_t since_ms;                 /* the first shipment; 0: there was none */
     uint64_t term;                    /* the one in which this copy was the owner; 0: it never was */

@@ -14,6 +14,8 @@
 #include "vault/vaultput.h"
 #include "vault/vaultstatus.h"
 
+#define WB_VAULT_SHIPPER_MAGIC 0x57425653u
+
 struct wb_vault_shipper {
     unsigned magic;
     char *dir;
@@ -47,6 +49,16 @@ struct wb_vault_shipper {
     uint64_t look;
     bool looked, fresh;
 };
+
+/* ---- vaultshipper.c ------------------------------------------------------------------------------------------ */
+
+/* For people who watch: so many bytes are to be shipped; the newest state is safe; the last attempt has failed. */
+void wb_vault_note_waiting(struct wb_vault_shipper *shipper, uint64_t bytes);
+void wb_vault_note_safe(struct wb_vault_shipper *shipper);
+void wb_vault_note_failure(struct wb_vault_shipper *shipper);
+
+/* Marks the state that was shipped last, so that the next process finds what has changed since. */
+int wb_vault_mark_last(struct wb_vault_shipper *shipper);
 
 /* ---- vaultowner.c -------------------------------------------------------------------------------------------- */
 
