@@ -500,6 +500,10 @@ const struct wb_command wb_commands[] = {
      "remains; 'webbase verify' shows all of it.",
      wb_no_options, 0, 0, wb_cmd_compact},
 
+    {"cluster", "init --store URL [OPTION...] | status", "init|status", "make a cluster of machines, and show it",
+     WB_HELP_CLUSTER,
+     wb_cluster_options, 1, 1, wb_cmd_cluster},
+
     {"nodes", "[list] | add DIR [--update] | remove N", "list|add|remove",
      "show, add and remove the directories that hold the pages",
      "A repository may consist of several nodes. A node is a directory, typically on its own\n"
