@@ -49,8 +49,7 @@ static bool went_well(int err)
     return err == 0;
 }
 
-/* ---- small files ----------------------------------------------------------------------------------------------------
- */
+/* ---- small files ---------------------------------------------------------------------------------------------- */
 
 static void add_superblock(struct wb_store_loader *loader, const char *name, const struct wb_design *design)
 {

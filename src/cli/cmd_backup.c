@@ -17,12 +17,12 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "os/clock.h"
+#include "os/heaps.h"
 #include "os/stop.h"
 #include "vault/vault.h"
 
 #include <inttypes.h>
 #include <poll.h>
-#include <stdio.h>
 
 enum { LOOK_MS = 50 };
 #define EVERY_MS 5000
@@ -40,16 +40,6 @@ struct backup {
     bool away;                      /* the last attempt has failed, and that was reported */
     bool shipped;                   /* at least once */
 };
-
-static void on_progress(void *context, uint64_t done, uint64_t total)
-{
-    char text[80];
-
-    if (!wb_progress_due(context))
-        return;
-    snprintf(text, sizeof text, "backup: %.1f of %.1f MB", (double)done / 1e6, (double)total / 1e6);
-    wb_progress_show(context, text);
-}
 
 /* ---- what is printed ----------------------------------------------------------------------------------------- */
 
@@ -226,9 +216,10 @@ int wb_cmd_backup(const struct wb_options *options)
         .keep_ms = wb_options_duration(options, "keep", KEEP_MS),
         .take_over = wb_options_flag(options, "take-over"),
         .follow = wb_options_flag(options, "follow"),
-        .progress = on_progress,
+        .progress = wb_progress_bytes,
         .progress_context = &backup.progress,
     };
+    wb_heaps_share(); /* threads put objects of many sizes */
     if (backup.how.follow)
         wb_stop_on_signals();
     err = backup.how.follow ? follow(&backup) : once(&backup);

@@ -14,17 +14,6 @@
 #include "vault/vault.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-
-static void on_progress(void *context, uint64_t done, uint64_t total)
-{
-    char text[80];
-
-    if (!wb_progress_due(context))
-        return;
-    snprintf(text, sizeof text, "restore: %.1f of %.1f MB", (double)done / 1e6, (double)total / 1e6);
-    wb_progress_show(context, text);
-}
 
 static int say(const struct wb_options *options, const struct wb_vault_restored *restored, int64_t ms)
 {
@@ -54,7 +43,7 @@ int wb_cmd_restore(const struct wb_options *options)
         at_ms = 0; /* before 1970 is before everything */
     wb_stop_on_signals();
     wb_progress_init(&progress, "restore");
-    err = wb_vault_restore(options->args[0], options->args[1], at_ms, on_progress, &progress, &restored);
+    err = wb_vault_restore(options->args[0], options->args[1], at_ms, wb_progress_bytes, &progress, &restored);
     wb_progress_clear();
     return err < 0 ? err : say(options, &restored, (wb_clock_mono_ns() - start_ns) / 1000000);
 }

@@ -118,6 +118,18 @@ const struct wb_option wb_init_options[] = {
     END,
 };
 
+const struct wb_option wb_cluster_options[] = {
+    {"store", 0, WB_OPTION_TEXT, "URL", "init: where all machines bring what is to be safe: s3://BUCKET/PREFIX or "
+                                        "file:///DIR; required"},
+    {"shards", 0, WB_OPTION_NUMBER, "N", "init: into how many shards sites are divided, a power of two (default 64)"},
+    {"copies", 0, WB_OPTION_NUMBER, "N", "init: on how many machines each shard is, the holder counted (default 1)"},
+    {"lease", 0, WB_OPTION_DURATION, "DURATION",
+     "init: how long a machine that is silent keeps its shards (default 5s)"},
+    {"history", 0, WB_OPTION_TEXT, "newest|all|N|DURATION",
+     "init: which old versions of pages are kept (default newest)"},
+    END,
+};
+
 const struct wb_option wb_convert_options[] = {DESIGN_OPTIONS END};
 
 const struct wb_option wb_backup_options[] = {

@@ -205,11 +205,14 @@ const struct wb_command wb_commands[] = {
      "Providers can announce pages that are new, changed or gone, and send whole pages, with\n"
      "POST /api/push; --push-token says which token is good for which host.\n"
      "\n"
+     "Stored pages are shown without their scripts. With --replay-listen they run them, at a\n"
+     "second address, where each site has an origin of its own that nothing leaves.\n"
+     "\n"
      "--run is everything in one: a process beside the server crawls, updates and indexes\n"
      "forever. It takes the seeds and options of 'webbase run', makes a repository if there is\n"
      "none, and is started again if it dies. SIGINT and SIGTERM end both.\n"
      "\n"
-     "  webbase serve --listen 127.0.0.1:8080\n"
+     "  webbase serve --listen 127.0.0.1:8080 --replay-listen 127.0.0.1:8081\n"
      "  webbase serve --listen 0.0.0.0:8080 --allow-host archive.example.org\n"
      "  webbase serve --run --seeds sites.txt --budget 50000 --every 1d",
      wb_serve_options, 0, WB_ARGS_ANY, wb_cmd_serve},
@@ -496,6 +499,10 @@ const struct wb_command wb_commands[] = {
      "kept as it is. Both are reported with file and offset. The exit status is 1 if damage\n"
      "remains; 'webbase verify' shows all of it.",
      wb_no_options, 0, 0, wb_cmd_compact},
+
+    {"cluster", "init --store URL [OPTION...] | status", "init|status", "make a cluster of machines, and show it",
+     WB_HELP_CLUSTER,
+     wb_cluster_options, 1, 1, wb_cmd_cluster},
 
     {"nodes", "[list] | add DIR [--update] | remove N", "list|add|remove",
      "show, add and remove the directories that hold the pages",

@@ -22,8 +22,7 @@ void wb_bucket_aside_close(struct wb_bucket_aside *aside)
     wb_vec_release(&aside->copies);
 }
 
-/* ---- copying ------------------------------------------------------------------------------------------------------
- */
+/* ---- copying -------------------------------------------------------------------------------------------------- */
 
 /* Where the copy of a bucket is, or would be, among the copies. */
 static size_t place_of(const struct wb_bucket_aside *aside, uint64_t number)
@@ -64,6 +63,7 @@ static int copy_bucket(struct wb_bucket_aside *aside, uint64_t number, size_t at
         room->end += aside->file.bucket_bytes;
     }
     aside->copies.items[at] = (struct wb_bucket_copied){number, stamp, to};
+    room->copied++;
     return 0;
 }
 
@@ -104,8 +104,7 @@ int wb_bucket_aside_settled(const struct wb_bucket_aside *aside, const struct wb
     return err == WB_E_CORRUPT ? 0 : err;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------
- */
+/* ---- reading -------------------------------------------------------------------------------------------------- */
 
 /* Reads a part of one bucket. */
 static int read_copy(const struct wb_bucket_aside *aside, const struct wb_bucket_room *room, uint64_t number,

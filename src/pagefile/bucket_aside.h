@@ -35,6 +35,7 @@ struct wb_bucket_aside {
 struct wb_bucket_room {
     struct wb_file file;
     uint64_t end;
+    uint64_t copied; /* how many buckets were copied so far; those that were copied again count again */
 };
 
 /* Opens the file of a row. Close it even if this fails. */

@@ -44,7 +44,6 @@ struct wb_store_state_facts {
     uint64_t takedowns;      /* pages that were ever removed from everywhere; grows only. Both parts together */
     uint64_t takedowns_open; /* ... since the last compaction: their bytes may still be in files of this state */
     size_t parts;            /* catalogs */
-    int64_t oldest_page_ms;  /* not used by the store: 0 */
 };
 void wb_store_state_facts(const struct wb_store_state *state, struct wb_store_state_facts *facts_out);
 
@@ -81,7 +80,10 @@ int wb_store_state_each_changed(struct wb_store_state *state, const char *name, 
  */
 int wb_store_state_read(struct wb_store_state *state, const char *name, uint64_t offset, size_t len, void *bytes_out);
 
-/* What identifies the state for a later hold: opaque, small (a few bytes for each bucket file). */
+/*
+ * What identifies the state for a later hold of the same directory, not of a copy that has gone its own way: opaque,
+ * small (a few bytes for each bucket file).
+ */
 int wb_store_state_stamps(struct wb_store_state *state, struct wb_buf *stamps_out);
 
 /* ---- rows ---------------------------------------------------------------------------------------------------- */

@@ -23,7 +23,7 @@
 
 enum { MARK_BYTES_MAX = 1 << 20, MARK_FORMAT = 1 };
 
-/* ---- the mark ------------------------------------------------------------------------------------------------ */
+/* ---- the mark ------------------------------------------------------------------------------------------------- */
 
 int wb_unfinished_mark(const char *dir, const uint8_t *repository, const struct wb_store_options *options)
 {
@@ -110,7 +110,7 @@ static int clear_nodes(const char *dir)
     return err;
 }
 
-/* ---- what is in the directory -------------------------------------------------------------------------------- */
+/* ---- what is in the directory --------------------------------------------------------------------------------- */
 
 /* What a copy may have in its directory. Nodes are there, too. What begins with the journal is of other rooms. */
 static const char *const ours[] = {
@@ -193,7 +193,7 @@ int wb_unfinished_clear(const char *dir)
     return err < 0 ? err : wb_path_sync_dir(dir);
 }
 
-/* ---- which directory ----------------------------------------------------------------------------------------- */
+/* ---- which directory ------------------------------------------------------------------------------------------ */
 
 /* Neither the directory itself nor one above it may be a repository or a node of one. */
 static int check_above(const char *dir, char *real)

@@ -181,8 +181,9 @@ void wb_tree_abort(struct wb_tree *tree);
 /* ---- marks ---------------------------------------------------------------------- */
 
 /*
- * A mark keeps a state available, until it is dropped, or gives way to a ninth one. What it costs are the pages of that
- * state that newer ones do not have. The file does not say where these are: the caller keeps the mark, as bytes, and can read the state with it (also in other processes, and with handles that do not write).
+ * A mark keeps a state available, until it is dropped, or gives way to a ninth one. What it costs are the pages of
+ * that state that newer ones do not have. The file does not say where these are: the caller keeps the mark, as bytes,
+ * and can read the state with it, also in other processes, and with handles that do not write.
  */
 struct wb_tree_marked {
     uint32_t token;

@@ -20,8 +20,7 @@
 enum { HEAD_BYTES = 4 + 8 + 4 + 1, TABLE_BYTES = 1 + 1 + 4 + 8 + 8 };
 _Static_assert(HEAD_BYTES + WB_TREE_TABLES_MAX * TABLE_BYTES == WB_TREE_MARK_BYTES_MAX, "room for all tables");
 
-/* ---- as bytes -------------------------------------------------------------------------------------------------------
- */
+/* ---- as bytes ------------------------------------------------------------------------------------------------- */
 
 size_t wb_tree_mark_encode(const struct wb_tree_marked *mark, char bytes_out[WB_TREE_MARK_BYTES_MAX])
 {
@@ -70,8 +69,7 @@ bool wb_tree_mark_decode(struct wb_slice bytes, struct wb_tree_marked *mark_out)
     return mark_out->token != 0 && state->txn > 0;
 }
 
-/* ---- in the root record ---------------------------------------------------------------------------------------------
- */
+/* ---- in the root record --------------------------------------------------------------------------------------- */
 
 /* The place of a mark in a state; WB_TREE_MARKS_MAX if it is not there. */
 static unsigned place_of(const struct wb_tree_state *state, const struct wb_tree_marked *mark)

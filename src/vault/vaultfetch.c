@@ -94,7 +94,7 @@ struct link {
     struct wb_vault_shipment shipment;
 };
 
-struct chain_walk {
+struct shipment_walk {
     struct wb_object_store *store;
     const struct wb_vault_head *head;
     WB_VEC(struct link) links; /* the newest first */
@@ -102,7 +102,7 @@ struct chain_walk {
     struct wb_buf bytes, mem;
 };
 
-static void name_of(const struct chain_walk *walk, const struct wb_vault_object *object,
+static void name_of(const struct shipment_walk *walk, const struct wb_vault_object *object,
                     char full_out[WB_VAULT_MESSAGE_NAME_MAX])
 {
     char name[WB_OBJECT_NAME_MAX];
@@ -112,7 +112,7 @@ static void name_of(const struct chain_walk *walk, const struct wb_vault_object 
 }
 
 /* Reads one more shipment: the one before those that were read. */
-static int read_link(struct chain_walk *walk, const struct wb_vault_object *object)
+static int read_link(struct shipment_walk *walk, const struct wb_vault_object *object)
 {
     char full[WB_VAULT_MESSAGE_NAME_MAX];
     struct wb_slice contents;
@@ -140,7 +140,7 @@ static int read_link(struct chain_walk *walk, const struct wb_vault_object *obje
     return 0;
 }
 
-static int read_chain(struct chain_walk *walk)
+static int read_chain(struct shipment_walk *walk)
 {
     int err = read_link(walk, &walk->head->shipment);
 
@@ -165,7 +165,7 @@ int wb_vault_fetch_manifest(struct wb_object_store *store, const struct wb_vault
 int wb_vault_fetch_manifest_at(struct wb_object_store *store, const struct wb_vault_head *head,
                                struct wb_vault_manifest *manifest_out, struct wb_vault_object *at_out)
 {
-    struct chain_walk walk = {.store = store, .head = head};
+    struct shipment_walk walk = {.store = store, .head = head};
     char full[WB_VAULT_MESSAGE_NAME_MAX];
 
     memset(manifest_out, 0, sizeof *manifest_out);

@@ -234,8 +234,6 @@ int wb_vault_manifest_apply(struct wb_vault_manifest *manifest, const char *name
 
 int wb_vault_manifest_full(const struct wb_vault_manifest *manifest, struct wb_vault_shipment *shipment_out)
 {
-    int err = 0;
-
     memset(shipment_out, 0, sizeof *shipment_out);
     WB_CHECK(manifest->number > 0);
     shipment_out->full = true;
@@ -258,7 +256,7 @@ int wb_vault_manifest_full(const struct wb_vault_manifest *manifest, struct wb_v
         shipment_out->pieces.items[shipment_out->pieces.count++] = manifest->pieces.items[i];
     for (size_t i = 0; i < manifest->garbage.count; i++)
         shipment_out->garbage.items[shipment_out->garbage.count++] = manifest->garbage.items[i];
-    return err;
+    return 0;
 }
 
 /* ---- a point ------------------------------------------------------------------------------------------------- */

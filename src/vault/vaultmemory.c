@@ -324,12 +324,32 @@ int wb_vault_memory_open(const char *dir, const char *url, struct wb_vault_memor
         err = own(folder, memory_out->owner);
     if (err == 0)
         err = remember(memory_out, orphan_out);
+    memory_out->whole = err == 0;
     wb_free(folder);
     return err;
 }
 
+/* Nothing has ever come of it: leaves no folder behind. */
+static void remove_folder(const struct wb_vault_memory *memory)
+{
+    static const char *const names[] = {"parts", "status", "status.tmp", "memory", "lock"};
+    struct wb_error_copy error;
+    char *path = NULL;
+
+    wb_error_save(WB_E_IO, &error);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (in_folder(memory->folder, names[i], &path) == 0)
+            (void)wb_path_unlink(path);
+        wb_free(path);
+    }
+    (void)wb_folder_remove(memory->folder);
+    wb_error_restore(&error);
+}
+
 void wb_vault_memory_close(struct wb_vault_memory *memory)
 {
+    if (memory->whole && memory->number == 0 && memory->attempt == 0 && memory->stale.count == 0)
+        remove_folder(memory);
     wb_file_close(&memory->lock);
     wb_buf_release(&memory->mark);
     wb_vec_release(&memory->stale);

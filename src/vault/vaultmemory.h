@@ -35,6 +35,7 @@ struct wb_vault_memory {
     char *folder; /* of this vault */
     char *url;
     struct wb_file lock;
+    bool whole;                       /* it was opened: the lock is ours, and what is there was read */
     uint8_t owner[WB_VAULT_ID_BYTES]; /* of this copy */
     int64_t since_ms;                 /* the first shipment; 0: there was none */
     uint64_t term;                    /* the one in which this copy was the owner; 0: it never was */
@@ -62,12 +63,12 @@ int wb_vault_memory_save(const struct wb_vault_memory *memory);
 
 /* ---- stamps: number says of which shipment. store: wb_store_state_stamps(). Sorted by name. ------------------ */
 
-int wb_vault_stamps_save(const struct wb_vault_memory *memory, uint64_t number, struct wb_slice store,
+int wb_vault_stamps_save(const struct wb_vault_memory *memory, uint64_t number, uint64_t term, struct wb_slice store,
                          const struct wb_vault_stamps *stamps);
 
 /* number_out is 0 if there are none that can be used. */
-int wb_vault_stamps_load(const struct wb_vault_memory *memory, uint64_t *number_out, struct wb_buf *store_out,
-                         struct wb_vault_stamps *stamps_out);
+int wb_vault_stamps_load(const struct wb_vault_memory *memory, uint64_t *number_out, uint64_t *term_out,
+                         struct wb_buf *store_out, struct wb_vault_stamps *stamps_out);
 void wb_vault_stamps_release(struct wb_vault_stamps *stamps);
 
 /* NULL if there is none. */

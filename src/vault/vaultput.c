@@ -10,8 +10,9 @@
 #include <time.h>
 
 enum {
-    THREADS = 4,      /* each has a chunk in memory, and what it was compressed to */
-    ROWS_WAITING = 4, /* tasks with rows that are not done */
+    THREADS = 12,
+    MEMORY_MAX = 96 << 20, /* what they have in memory at once: bytes, and what these were compressed to */
+    ROWS_WAITING = 4,      /* tasks with rows that are not done */
     DELETE_THREADS = 8,
     LOOK_MS = 100,
 };
@@ -30,6 +31,7 @@ struct wb_vault_putter {
     pthread_mutex_t mutex; /* for what follows */
     pthread_cond_t done;
     size_t added, ended, rows; /* tasks; rows: added, but not ended */
+    size_t memory;             /* of tasks that are being done */
     uint64_t bytes;
     struct wb_error_copy error; /* the first one; code 0: none */
     struct wb_file log;
@@ -145,6 +147,22 @@ static int do_task(struct wb_vault_putter *putter, struct wb_vault_task *task)
     return err;
 }
 
+/* The most memory that a task takes. */
+static size_t memory_of(const struct wb_vault_task *task)
+{
+    bool pages = task->source && task->source->kind == WB_VAULT_PAGES;
+
+    return pages ? task->len : 2 * (size_t)task->len;
+}
+
+/* Waits until there is room for a task, or it is too late. Called with the mutex. */
+static void take_memory(struct wb_vault_putter *putter, size_t bytes)
+{
+    while (putter->memory > 0 && putter->memory + bytes > MEMORY_MAX && !putter->error.code)
+        pthread_cond_wait(&putter->done, &putter->mutex);
+    putter->memory += bytes;
+}
+
 static void run_job(void *context)
 {
     struct job *job = context;
@@ -152,6 +170,7 @@ static void run_job(void *context)
     struct wb_vault_task *task = job->task;
 
     pthread_mutex_lock(&putter->mutex);
+    take_memory(putter, memory_of(task));
     bool failed = putter->error.code != 0;
     pthread_mutex_unlock(&putter->mutex);
     int err = failed ? 0 : do_task(putter, task);
@@ -160,6 +179,7 @@ static void run_job(void *context)
     if (err < 0 && !putter->error.code)
         wb_error_save(err, &putter->error);
     putter->ended++;
+    putter->memory -= memory_of(task);
     putter->rows -= !task->source;
     putter->bytes += task->len;
     pthread_cond_broadcast(&putter->done);

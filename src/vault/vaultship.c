@@ -12,202 +12,18 @@
  * Before the first object is put, DIR/vault has the number of the shipment and of the run. So whatever dies, the next
  * process knows what may be there: it uses the objects again that fit, and deletes the others after its own shipment.
  */
-#include "base/codec.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "os/clock.h"
-#include "os/path.h"
-#include "os/random.h"
-#include "store/store.h"
 #include "vault/vaultexpire.h"
 #include "vault/vaultshipper.h"
 
 #include <stdio.h>
 
-#define MAGIC 0x57425653u
 #define EXPIRE_EVERY_MS WB_HOUR_MS        /* when nothing is new, but states are too old */
 #define MARK_EVERY_NS (60 * 1000000000LL) /* while it follows */
 #define DIFFERENCES_BYTES_LEAST (64 << 10)
 enum { DIFFERENCES_MAX = 32, ATTEMPTS_MAX = 3 };
-
-_Static_assert(WB_STORE_ID_HEX == 2 * WB_VAULT_ID_BYTES, "the id of a repository as bytes");
-
-/* ---- status -------------------------------------------------------------------------------------------------- */
-
-/* For people who watch. That it cannot be written is no reason not to ship. */
-static void note(struct wb_vault_shipper *shipper)
-{
-    struct wb_error_copy error;
-
-    shipper->status.since_ms = shipper->memory.since_ms;
-    shipper->status.following = shipper->options.follow;
-    wb_error_save(WB_E_IO, &error);
-    (void)wb_vault_noted_write(&shipper->memory, &shipper->status);
-    wb_error_restore(&error);
-}
-
-static void note_failure(struct wb_vault_shipper *shipper)
-{
-    struct wb_vault_noted *status = &shipper->status;
-
-    /* Before anything was compared with the vault, only a look can tell whether something is new. */
-    if (!status->unsafe_since_ms && shipper->looked && wb_vault_shipper_due(shipper))
-        status->unsafe_since_ms = wb_clock_wall_ms();
-    snprintf(status->error, sizeof status->error, "%s", wb_error_message());
-    for (char *p = status->error; *p; p++)
-        if ((uint8_t)*p < ' ')
-            *p = ' ';
-    status->error_ms = wb_clock_wall_ms();
-    note(shipper);
-}
-
-/* Something is on its way. */
-static void note_waiting(struct wb_vault_shipper *shipper, uint64_t bytes)
-{
-    struct wb_vault_noted *status = &shipper->status;
-
-    status->bytes_waiting = bytes;
-    if (!status->unsafe_since_ms)
-        status->unsafe_since_ms = wb_clock_wall_ms();
-    note(shipper);
-}
-
-static void note_safe(struct wb_vault_shipper *shipper)
-{
-    const struct wb_vault_points *points = &shipper->manifest.points;
-    struct wb_vault_noted *status = &shipper->status;
-
-    WB_CHECK(points->count > 0);
-    status->safe_ms = points->items[points->count - 1].time_ms;
-    status->safe_pages = points->items[points->count - 1].pages;
-    status->unsafe_since_ms = status->error_ms = 0;
-    status->bytes_waiting = 0;
-    status->error[0] = '\0';
-    note(shipper);
-}
-
-/* ---- opening ------------------------------------------------------------------------------------------------- */
-
-static int open_repository(struct wb_vault_shipper *shipper)
-{
-    char id[WB_STORE_ID_HEX + 1];
-    int err = wb_store_id(shipper->dir, id);
-
-    if (err == 0 && !wb_hex_decode(wb_slice_str(id), shipper->repository, WB_VAULT_ID_BYTES))
-        err = wb_fail(WB_E_CORRUPT, "%s: the id of the repository is malformed", shipper->dir);
-    return err;
-}
-
-static int open_memory(struct wb_vault_shipper *shipper, const char *url)
-{
-    struct wb_buf orphan = WB_BUF_INIT, noted = WB_BUF_INIT;
-    int err = wb_vault_memory_open(shipper->dir, url, &shipper->memory, &orphan);
-
-    if (err == 0 && orphan.len)
-        err = wb_store_unmark(shipper->dir, wb_buf_slice(&orphan)); /* it came along with the catalog */
-    if (err == 0)
-        err = wb_vault_stamps_load(&shipper->memory, &shipper->stamps_number, &shipper->store_stamps, &shipper->stamps);
-    if (err == 0 && shipper->memory.since_ms)
-        err = wb_vault_noted_read(shipper->memory.folder, &shipper->status, &noted);
-    wb_buf_release(&orphan);
-    wb_buf_release(&noted);
-    return err;
-}
-
-static const struct wb_object_options store_options = {.stoppable = true};
-
-int wb_vault_shipper_open(const char *dir, const char *url, const struct wb_vault_ship_options *options,
-                          struct wb_vault_shipper **shipper_out)
-{
-    struct wb_vault_shipper *shipper = wb_alloc_zero(1, sizeof *shipper);
-    struct wb_error_copy error;
-
-    *shipper_out = NULL;
-    if (!shipper)
-        return WB_E_NOMEM;
-    shipper->magic = MAGIC;
-    shipper->options = *options;
-    shipper->memory.lock = WB_FILE_INIT;
-    shipper->dir = wb_strdup(dir);
-    wb_random_bytes(&shipper->run, sizeof shipper->run);
-    int err = shipper->dir ? wb_object_url_check(url) : WB_E_NOMEM;
-    if (err == 0)
-        err = open_repository(shipper);
-    if (err == 0)
-        err = wb_object_open(url, &store_options, &shipper->store);
-    if (err == 0)
-        err = open_memory(shipper, url);
-    if (err == 0 && !options->follow) /* who follows waits for a store that is away, and is seen to wait */
-        err = wb_vault_prepare(shipper);
-    if (err == 0) {
-        *shipper_out = shipper;
-        return 0;
-    }
-    wb_error_save(err, &error);
-    wb_vault_shipper_close(shipper);
-    return wb_error_restore(&error);
-}
-
-void wb_vault_shipper_renew(struct wb_vault_shipper *shipper)
-{
-    struct wb_object_store *store;
-
-    WB_CHECK(shipper->magic == MAGIC);
-    if (wb_object_open(shipper->memory.url, &store_options, &store) < 0)
-        return;
-    wb_object_close(shipper->store);
-    shipper->store = store;
-}
-
-/* Marks the state that was shipped last, so that the next process finds what has changed since. */
-static int mark_last(struct wb_vault_shipper *shipper)
-{
-    struct wb_vault_memory *memory = &shipper->memory;
-    struct wb_buf mark = WB_BUF_INIT, old = WB_BUF_INIT;
-    struct wb_error_copy error;
-
-    if (!shipper->last || memory->mark_number == shipper->last_number)
-        return 0;
-    wb_error_save(WB_E_IO, &error);
-    if (wb_store_state_mark(shipper->last, &mark) <
-        0) { /* then all rows are shipped again, which costs no more than time */
-        wb_buf_release(&mark);
-        wb_error_restore(&error);
-        return 0;
-    }
-    old = wb_buf_take(&memory->mark);
-    memory->mark = wb_buf_take(&mark);
-    memory->mark_number = shipper->last_number;
-    shipper->marked_ns = wb_clock_mono_ns();
-    int err = wb_vault_memory_save(memory);
-    if (err == 0 && old.len)
-        (void)wb_store_unmark(shipper->dir, wb_buf_slice(&old));
-    wb_buf_release(&old);
-    return err;
-}
-
-void wb_vault_shipper_close(struct wb_vault_shipper *shipper)
-{
-    if (!shipper)
-        return;
-    WB_CHECK(shipper->magic == MAGIC);
-    (void)mark_last(shipper);
-    shipper->options.follow = false;
-    if (shipper->memory.lock.fd >= 0 && shipper->memory.since_ms)
-        note(shipper);
-    if (shipper->anchor != shipper->last)
-        wb_store_state_let_go(shipper->anchor);
-    wb_store_state_let_go(shipper->last);
-    wb_vault_manifest_release(&shipper->manifest);
-    wb_vec_release(&shipper->orphans);
-    wb_vault_stamps_release(&shipper->stamps);
-    wb_buf_release(&shipper->store_stamps);
-    wb_vault_memory_close(&shipper->memory);
-    wb_object_close(shipper->store);
-    shipper->magic = 0;
-    wb_free(shipper->dir);
-    wb_free(shipper);
-}
 
 /* ---- an attempt ---------------------------------------------------------------------------------------------- */
 
@@ -238,11 +54,13 @@ static int begin_attempt(struct wb_vault_shipper *shipper, uint64_t number)
     struct wb_vault_memory *memory = &shipper->memory;
     int err = note_stale(memory, shipper->run);
 
-    if (err < 0)
+    if (err < 0 || (memory->attempt == number && memory->run == shipper->run && shipper->begun == number))
         return err;
     memory->attempt = number;
     memory->run = shipper->run;
-    return wb_vault_memory_save(memory);
+    err = wb_vault_memory_save(memory);
+    shipper->begun = err == 0 ? number : 0;
+    return err;
 }
 
 /* Whether the next shipment is a full one. */
@@ -269,7 +87,7 @@ static int put_tasks(struct attempt *attempt)
     int err = files ? begin_attempt(shipper, plan->number) : 0;
 
     if (files)
-        note_waiting(shipper, plan->bytes);
+        wb_vault_note_waiting(shipper, plan->bytes);
     for (size_t i = 0; err == 0 && i < files; i++)
         err = wb_vault_putter_add(attempt->putter, plan->tasks.items[i]);
     if (err == 0)
@@ -305,7 +123,8 @@ static int plan_all(struct attempt *attempt, const struct wb_vault_stamps *known
 static int put_news(struct attempt *attempt)
 {
     struct wb_vault_shipper *shipper = attempt->shipper;
-    bool stamps = shipper->trusted && shipper->stamps_number == shipper->manifest.number && shipper->stamps_number;
+    bool stamps = shipper->trusted && shipper->stamps_number && shipper->stamps_number <= shipper->manifest.number &&
+                  shipper->stamps_term == shipper->term;
     const struct wb_vault_stamps none = WB_VEC_INIT;
     int err = wb_collect(shipper->dir, stamps ? &shipper->store_stamps : NULL, &attempt->moment);
 
@@ -485,6 +304,7 @@ static int remember(struct attempt *attempt)
     struct wb_vault_memory *memory = &shipper->memory;
     const struct wb_vault_manifest *manifest = &shipper->manifest;
     struct wb_buf stamps = WB_BUF_INIT;
+    bool trusted = shipper->trusted;
 
     if (shipper->last != shipper->anchor)
         wb_store_state_let_go(shipper->last);
@@ -499,8 +319,6 @@ static int remember(struct attempt *attempt)
     int err = note_stale(memory, shipper->run);
     if (err == 0)
         err = wb_store_state_stamps(shipper->last, &stamps);
-    if (err == 0)
-        err = wb_vault_stamps_save(memory, manifest->number, wb_buf_slice(&stamps), &attempt->plan.stamps);
     if (err < 0) {
         wb_buf_release(&stamps);
         return err;
@@ -511,6 +329,7 @@ static int remember(struct attempt *attempt)
     shipper->stamps = attempt->plan.stamps;
     attempt->plan.stamps = (struct wb_vault_stamps)WB_VEC_INIT;
     shipper->stamps_number = manifest->number;
+    shipper->stamps_term = shipper->term;
     memory->number = manifest->number;
     memory->shipment = manifest->chain.items[manifest->chain.count - 1];
     memory->term = shipper->term;
@@ -520,7 +339,7 @@ static int remember(struct attempt *attempt)
         memory->since_ms = manifest->points.items[manifest->points.count - 1].time_ms;
     shipper->trusted = true;
     shipper->options.take_over = false; /* from now on, another owner is not taken over again */
-    return 0;
+    return trusted ? 0 : wb_vault_save_stamps(shipper);
 }
 
 /* What is left to do when the state is safe. */
@@ -530,16 +349,14 @@ static int settle(struct attempt *attempt)
     bool often = shipper->options.follow && wb_clock_mono_ns() - shipper->marked_ns < MARK_EVERY_NS;
     int err = remember(attempt);
 
-    if (err == 0)
-        err = wb_vault_memory_save(&shipper->memory);
-    if (err == 0 && !often)
-        err = mark_last(shipper);
     wb_vault_clean_garbage(shipper);
     if (err == 0)
         (void)wb_vault_clean_leftovers(shipper);
     if (shipper->manifest.garbage.count == 0)
         shipper->memory.deleted = shipper->manifest.number;
-    return err < 0 ? err : wb_vault_memory_save(&shipper->memory);
+    if (err < 0)
+        return err;
+    return often ? wb_vault_memory_save(&shipper->memory) : wb_vault_mark_last(shipper);
 }
 
 /* ---- the door ------------------------------------------------------------------------------------------------ */
@@ -651,7 +468,7 @@ static void give_up(struct attempt *attempt, int err)
     else if (wb_vault_object_is_one(&attempt->shipment))
         (void)wb_vec_push(&shipper->orphans, (struct wb_vault_garbage){true, attempt->shipment});
     wb_error_restore(&error);
-    note_failure(shipper);
+    wb_vault_note_failure(shipper);
 }
 
 static int ship_once(struct wb_vault_shipper *shipper, struct wb_vault_shipped *shipped_out)
@@ -668,7 +485,7 @@ static int ship_once(struct wb_vault_shipper *shipper, struct wb_vault_shipped *
         err = ship(&attempt, shipped_out);
     if (err == 0) {
         describe(&attempt, shipped_out);
-        note_safe(shipper);
+        wb_vault_note_safe(shipper);
         shipper->look = look;
         shipper->fresh = fresh;
         shipper->looked = true;
@@ -685,27 +502,10 @@ int wb_vault_ship(struct wb_vault_shipper *shipper, struct wb_vault_shipped *shi
 {
     int err = WB_E_BUSY;
 
-    WB_CHECK(shipper->magic == MAGIC);
+    WB_CHECK(shipper->magic == WB_VAULT_SHIPPER_MAGIC);
     for (int i = 0; err == WB_E_BUSY && i < ATTEMPTS_MAX; i++) {
         *shipped_out = (struct wb_vault_shipped){.anything = false};
         err = ship_once(shipper, shipped_out);
     }
     return err;
-}
-
-bool wb_vault_shipper_due(struct wb_vault_shipper *shipper)
-{
-    uint64_t look;
-    bool fresh;
-
-    WB_CHECK(shipper->magic == MAGIC);
-    if (!shipper->looked || shipper->fresh || wb_collect_look(shipper->dir, &look, &fresh) < 0 || look != shipper->look)
-        return true;
-    return false;
-}
-
-bool wb_vault_shipper_lost(const struct wb_vault_shipper *shipper)
-{
-    WB_CHECK(shipper->magic == MAGIC);
-    return shipper->lost;
 }

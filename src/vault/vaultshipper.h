@@ -14,6 +14,8 @@
 #include "vault/vaultput.h"
 #include "vault/vaultstatus.h"
 
+#define WB_VAULT_SHIPPER_MAGIC 0x57425653u
+
 struct wb_vault_shipper {
     unsigned magic;
     char *dir;
@@ -36,9 +38,10 @@ struct wb_vault_shipper {
     uint64_t run;
     uint32_t count;
     struct wb_vault_garbages orphans; /* shipments that were put, but perhaps not named by any head */
-    struct wb_vault_stamps stamps;    /* of the manifest's newest point, if stamps_number is its number */
+    uint64_t begun;                   /* the shipment that DIR/vault knows to be under way */
+    struct wb_vault_stamps stamps;    /* files as they were at shipment stamps_number, in a term */
     struct wb_buf store_stamps;
-    uint64_t stamps_number;
+    uint64_t stamps_number, stamps_term;
     struct wb_store_state *last; /* the state of shipment last_number; NULL: none */
     uint64_t last_number;
     struct wb_store_state *anchor; /* while it follows: that of the last full one; it may be `last` */
@@ -47,6 +50,18 @@ struct wb_vault_shipper {
     uint64_t look;
     bool looked, fresh;
 };
+
+/* ---- vaultshipper.c ------------------------------------------------------------------------------------------ */
+
+/* For people who watch: so many bytes are to be shipped; the newest state is safe; the last attempt has failed. */
+void wb_vault_note_waiting(struct wb_vault_shipper *shipper, uint64_t bytes);
+void wb_vault_note_safe(struct wb_vault_shipper *shipper);
+void wb_vault_note_failure(struct wb_vault_shipper *shipper);
+
+/* Marks the state that was shipped last, so that the next process finds what has changed since; and saves all that is
+ * known. */
+int wb_vault_save_stamps(struct wb_vault_shipper *shipper);
+int wb_vault_mark_last(struct wb_vault_shipper *shipper);
 
 /* ---- vaultowner.c -------------------------------------------------------------------------------------------- */
 

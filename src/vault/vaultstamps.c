@@ -2,7 +2,7 @@
  * vaultstamps.c - which files a repository had at its last shipment, and which objects of the next one are there
  * already (vaultmemory.h).
  *
- *   stamps   "WBSTAMP1"   shipment (8)   bytes of the store's stamps (4), and these   files (4)
+ *   stamps   "WBSTAMP1"   shipment (8)   term (8)   bytes of the store's stamps (4), and these   files (4)
  *            each file:  length of its name (2), name, size (8), device (8), inode (8), changed (8)
  *            XXH3 of everything before (8)
  *   parts    each object: hash of the path (8), offset (8), length (4), and the object as others name it (32)
@@ -44,16 +44,17 @@ static int append_stamp(struct wb_buf *bytes, const struct wb_vault_stamp *stamp
     return wb_buf_append(bytes, fixed, sizeof fixed);
 }
 
-int wb_vault_stamps_save(const struct wb_vault_memory *memory, uint64_t number, struct wb_slice store,
+int wb_vault_stamps_save(const struct wb_vault_memory *memory, uint64_t number, uint64_t term, struct wb_slice store,
                          const struct wb_vault_stamps *stamps)
 {
     struct wb_buf bytes = WB_BUF_INIT;
-    char fixed[20] = MARK, count[4], check[8];
+    char fixed[28] = MARK, count[4], check[8];
     char *path = wb_path_join(memory->folder, "stamps");
     int err = path ? 0 : WB_E_NOMEM;
 
     wb_put64(fixed + 8, number);
-    wb_put32(fixed + 16, (uint32_t)store.len);
+    wb_put64(fixed + 16, term);
+    wb_put32(fixed + 24, (uint32_t)store.len);
     wb_put32(count, (uint32_t)stamps->count);
     if (err == 0)
         err = wb_buf_append(&bytes, fixed, sizeof fixed);
@@ -91,35 +92,36 @@ static int take_stamp(struct wb_fields *fields, struct wb_vault_stamps *stamps)
     return 0;
 }
 
-static int take_stamps(struct wb_slice bytes, uint64_t *number_out, struct wb_buf *store_out,
+static int take_stamps(struct wb_slice bytes, uint64_t *number_out, uint64_t *term_out, struct wb_buf *store_out,
                        struct wb_vault_stamps *stamps)
 {
     struct wb_fields fields = {bytes.ptr + 8, bytes.ptr + bytes.len - 8, true};
-    const char *p = wb_fields_take_bytes(&fields, 12);
-    uint64_t number = p ? wb_get64(p) : 0;
-    struct wb_slice store = wb_fields_take_slice(&fields, p ? wb_get32(p + 8) : 0);
+    const char *p = wb_fields_take_bytes(&fields, 20);
+    uint64_t number = p ? wb_get64(p) : 0, term = p ? wb_get64(p + 8) : 0;
+    struct wb_slice store = wb_fields_take_slice(&fields, p ? wb_get32(p + 16) : 0);
     const char *count = wb_fields_take_bytes(&fields, 4);
     int err = wb_buf_append_slice(store_out, store);
 
     for (uint32_t i = 0; err == 0 && fields.ok && i < wb_get32(count); i++)
         err = take_stamp(&fields, stamps);
     *number_out = err == 0 && fields.ok && fields.at == fields.end ? number : 0;
+    *term_out = term;
     return err;
 }
 
-int wb_vault_stamps_load(const struct wb_vault_memory *memory, uint64_t *number_out, struct wb_buf *store_out,
-                         struct wb_vault_stamps *stamps_out)
+int wb_vault_stamps_load(const struct wb_vault_memory *memory, uint64_t *number_out, uint64_t *term_out,
+                         struct wb_buf *store_out, struct wb_vault_stamps *stamps_out)
 {
     struct wb_buf bytes = WB_BUF_INIT;
     char *path = wb_path_join(memory->folder, "stamps");
     int err = path ? wb_path_read(path, STAMPS_MAX, &bytes) : WB_E_NOMEM;
 
-    *number_out = 0;
+    *number_out = *term_out = 0;
     wb_buf_clear(store_out);
     wb_vault_stamps_release(stamps_out);
-    if (err == 0 && bytes.len >= 8 + 12 + 4 + 8 && memcmp(bytes.ptr, MARK, 8) == 0 &&
+    if (err == 0 && bytes.len >= 8 + 20 + 4 + 8 && memcmp(bytes.ptr, MARK, 8) == 0 &&
         wb_get64(bytes.ptr + bytes.len - 8) == wb_hash64(bytes.ptr, bytes.len - 8))
-        err = take_stamps(wb_buf_slice(&bytes), number_out, store_out, stamps_out);
+        err = take_stamps(wb_buf_slice(&bytes), number_out, term_out, store_out, stamps_out);
     if (*number_out == 0) {
         wb_buf_clear(store_out);
         wb_vault_stamps_release(stamps_out);

@@ -27,6 +27,26 @@ static int compose(const struct wb_vault_memory *memory, const struct wb_vault_n
     return err < 0 ? err : wb_checked_text_end(text);
 }
 
+/* Replaces the file without syncing it: after a power failure it may be damaged, and is written again. */
+static int replace(const char *path, struct wb_slice bytes)
+{
+    struct wb_buf name = WB_BUF_INIT;
+    struct wb_file file = WB_FILE_INIT;
+    int err = wb_buf_printf(&name, "%s.tmp", path);
+
+    if (err == 0)
+        err = wb_buf_terminate(&name);
+    if (err == 0)
+        err = wb_file_open(name.ptr, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_TRUNCATE, &file);
+    if (err == 0)
+        err = wb_file_write_at(&file, 0, bytes.ptr, bytes.len);
+    wb_file_close(&file);
+    if (err == 0)
+        err = wb_path_rename(name.ptr, path);
+    wb_buf_release(&name);
+    return err;
+}
+
 int wb_vault_noted_write(const struct wb_vault_memory *memory, const struct wb_vault_noted *noted)
 {
     struct wb_buf text = WB_BUF_INIT, old = WB_BUF_INIT;
@@ -36,7 +56,7 @@ int wb_vault_noted_write(const struct wb_vault_memory *memory, const struct wb_v
     WB_CHECK(!strchr(noted->error, '\n'));
     if (err == 0 &&
         (wb_path_read(path, TEXT_MAX, &old) < 0 || !wb_slice_equal(wb_buf_slice(&old), wb_buf_slice(&text))))
-        err = wb_path_replace(path, wb_buf_slice(&text));
+        err = replace(path, wb_buf_slice(&text));
     wb_buf_release(&text);
     wb_buf_release(&old);
     wb_free(path);

@@ -173,7 +173,7 @@ def the_service_works_as_it_is_configured(folder):
     """Starts the very command line of the unit, with the files of the package, but in this folder."""
     root, state = unpacked(folder), folder / 'state'
     serve = settings(root / 'etc/default/webbase')['WEBBASE_SERVE']
-    words = command_of(root, 'webbase', state, WEBBASE_SERVE=serve.replace(':8080', ':0'))     # another may be running here
+    words = command_of(root, 'webbase', state, WEBBASE_SERVE=serve.replace(':8080', ':0').replace(':8081', ':0'))   # another may be running here
     assert '--run' in words, words
     p = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=open(folder / 'errors', 'w'), text=True)
     try:
@@ -183,6 +183,11 @@ def the_service_works_as_it_is_configured(folder):
         connection = http.client.HTTPConnection(where.hostname, where.port, timeout=PATIENCE)
         connection.request('GET', '/healthz')
         assert connection.getresponse().status == 200
+        replaying = re.fullmatch(r'replaying at http://localhost:(\d+)/\n', p.stdout.readline())
+        assert replaying, 'stored pages have no origins of their own'
+        connection = http.client.HTTPConnection(where.hostname, int(replaying[1]), timeout=PATIENCE)
+        connection.request('GET', '/', headers={'Host': '20260102030405-http-a-example.localhost:' + replaying[1]})
+        assert connection.getresponse().status == 404      # it answers for a stored site, of which it has nothing
         assert stat.S_IMODE((state / 'token').stat().st_mode) & 0o077 == 0
         p.send_signal(signal.SIGTERM)
         assert p.wait(PATIENCE) == 0, (folder / 'errors').read_text()

@@ -511,6 +511,38 @@ def backups_in_metrics_and_on_the_dashboard(folder):
 
 
 @test
+def what_requests_leave_in_the_heaps_goes_back(folder):
+    r = rng('heaps')
+    words = ['w%d' % n for n in range(5000)]
+    line = lambda: '<p><a href=/%d>%s</a> %s' % (r.randrange(60), r.choice(words), ' '.join(r.choices(words, k=30)))
+    pages = [Page('http://s.example/%d' % n, ('<title>t</title>' + ''.join(line() for _ in range(1000))).encode(),
+                  '2026-01-02T03:04:05Z') for n in range(60)]
+    repo = folder / 'r'
+    call(repo, 'init')
+    call(repo, 'import', archive(folder / 'a.warc', pages))
+    call(repo, 'index')
+    with Server(repo) as s:
+        own = lambda: int(re.search(r'RssAnon:\s+(\d+)', pathlib.Path('/proc/%d/status' % s.process.pid).read_text())[1])
+
+        def ask(first):
+            for n in range(first, 60, 12):
+                assert s.ask('/web/20260102030405/http://s.example/%d' % n).status == 200
+                assert s.ask('/page?url=http://s.example/%d' % n).status == 200
+            assert s.ask('/api/stream?limit=20').status == 200
+
+        def gives_back():
+            """Nobody asks for anything after the requests, so only what was freed can go. If that has just gone, there is
+            little left to give back; then it is tried again."""
+            with concurrent.futures.ThreadPoolExecutor(12) as pool:
+                list(pool.map(ask, range(12)))
+            most, end = own(), time.monotonic() + 15
+            while own() > most - 1024 and time.monotonic() < end:
+                time.sleep(0.1)
+            return own() <= most - 1024
+        wait_for(gives_back, 'a megabyte is given back', s)
+
+
+@test
 def nodes_in_metrics_and_on_the_dashboard(folder):
     pages = some_pages(rng('nodes'), 200)
     call(folder / 'one', 'init')

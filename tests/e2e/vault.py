@@ -305,33 +305,38 @@ def killed_and_stopped(folder):
     """kill -9 leaves nothing that a command opens, and the next restore into it works. SIGTERM leaves nothing at all."""
     random_, repo = rng('kill'), large_repository(folder)
     backup(repo, vault(folder))
-    want, began = told(repo), time.time()
+    want, began = sorted(exported(repo)), time.time()
     restored(vault(folder), folder / 'timing')
-    seconds, killed, stopped = time.time() - began, 0, 0
-    for n in range(rounds(12, 120)):
-        target = folder / 'copy'
+    seconds, killed, stopped, least, n = time.time() - began, 0, 0, rounds(6, 100), 0
+    while n < least or (n < 20 * least and not (killed and stopped)):
+        target, term = folder / 'copy', n % 3 == 0
         shutil.rmtree(target, ignore_errors=True)
         p = start_restore(vault(folder), target)
-        if n % 3 == 0:
+        if term:
             heed(p)
-        time.sleep(random_.uniform(0, seconds))
-        p.send_signal(signal.SIGKILL if n % 3 else signal.SIGTERM)
+        if n % 2:       # as soon as it has begun
+            while p.poll() is None and not (target / 'webbase.unfinished').exists():
+                time.sleep(0.001)
+        else:
+            time.sleep(random_.uniform(0, seconds))
+        p.send_signal(signal.SIGTERM if term else signal.SIGKILL)
         said = p.communicate(timeout=PATIENCE)[1].decode()
+        n += 1
         if p.returncode == 0:
             verified(target)
             continue
-        if n % 3 == 0:
+        if term:
             assert p.returncode == 1 and 'stopped' in said and said.count('\n') == 1, (p.returncode, said)
             expect_nothing(target)
             stopped += 1
         else:
             assert p.returncode == -signal.SIGKILL, said
-            if target.exists() and list(target.iterdir()) and not (target / 'webbase.repo').exists():
+            if (target / 'webbase.unfinished').exists() and not (target / 'webbase.repo').exists():
                 refused(target, 'copy', 'stat')
                 killed += 1
         if call(target, 'stat', status=None).returncode != 0:
             restored(vault(folder), target)
-        assert told(target) == want
+        assert sorted(exported(target)) == want
     assert killed and stopped, (killed, stopped)
 
 

@@ -48,7 +48,7 @@ struct wb_store_loader {
     bool finished;
 };
 
-/* ---- opening ------------------------------------------------------------------------------------------------- */
+/* ---- opening -------------------------------------------------------------------------------------------------- */
 
 /* The id in the mark tells which nodes elsewhere belong to the copy; here all nodes are inside. */
 static const uint8_t unknown[WB_SUPERBLOCK_ID_BYTES];
@@ -92,7 +92,7 @@ int wb_store_loader_open(const char *dir, struct wb_store_loader **loader_out)
     return 0;
 }
 
-/* ---- small files --------------------------------------------------------------------------------------------- */
+/* ---- small files ---------------------------------------------------------------------------------------------- */
 
 /* The number in a name that is exactly "nodeN"; 0: it is none. */
 static uint32_t node_number(struct wb_slice name)

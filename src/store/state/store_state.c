@@ -19,7 +19,7 @@
 
 enum { ATTEMPTS = 8 }; /* to find bucket files as a commit has left them */
 
-/* ---- one part --------------------------------------------------------------------------------------------------- */
+/* ---- one part ------------------------------------------------------------------------------------------------- */
 
 int wb_state_part_hold(struct wb_state_part *part)
 {
@@ -79,7 +79,7 @@ static int find_parts(struct wb_store_state *state, const char *dir)
     return err;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------------------------ */
 
 /* All parts; of a batch design while no transfer can begin. */
 static int hold_parts(struct wb_store_state *state, const char *dir, bool *settled_out)
@@ -176,7 +176,7 @@ void wb_store_state_let_go(struct wb_store_state *state)
     wb_free(state);
 }
 
-/* ---- what is known about it ---------------------------------------------------------------------------------- */
+/* ---- what is known about it ----------------------------------------------------------------------------------- */
 
 /* Takedowns of a part that no compaction has carried out yet. */
 static uint64_t open_takedowns(const struct wb_state_part *part)
@@ -214,7 +214,7 @@ bool wb_store_state_has_snapshot(struct wb_store_state *state, uint32_t number)
     return wb_repo_snapshot_epoch(&state->parts[0].txn, number, &epoch) == 0;
 }
 
-/* ---- small files --------------------------------------------------------------------------------------------- */
+/* ---- small files ---------------------------------------------------------------------------------------------- */
 
 /* The file that makes the directory of a part a repository, as it is. */
 static int pass_superblock(const struct wb_state_part *part, wb_store_each_small each, void *context)

@@ -19,12 +19,15 @@
 #include "os/nameless.h"
 #include "store/state/store_state_own.h"
 
+enum {
+    MANY = 32,      /* buckets: if so many were copied, there may be others by now ... */
+    PASSES_MAX = 4, /* ... but a writer that is faster than we are has to wait in the end */
+};
 enum { FORMAT = 1, HEAD_BYTES = 4 + 2 + WB_SUPERBLOCK_ID_BYTES + 4, FILE_BYTES = 26, CHECK_BYTES = 8 };
 
 static const char magic[4] = "WBSS";
 
-/* ---- stamps --------------------------------------------------------------------------------------------------------
- */
+/* ---- stamps --------------------------------------------------------------------------------------------------- */
 
 int wb_store_state_stamps(struct wb_store_state *state, struct wb_buf *stamps_out)
 {
@@ -82,8 +85,7 @@ static void take_since(const struct wb_buf *stamps, size_t part, struct wb_bucke
     }
 }
 
-/* ---- files ---------------------------------------------------------------------------------------------------------
- */
+/* ---- files ---------------------------------------------------------------------------------------------------- */
 
 struct wb_bucket_aside *wb_state_aside(const struct wb_state_part *part, const struct wb_catalog_segment *row)
 {
@@ -147,15 +149,19 @@ static int copy_files(struct wb_store_state *state, struct wb_state_part *part, 
 
 int wb_state_buckets_prepare(struct wb_store_state *state, struct wb_state_part *part)
 {
-    bool settled;
     int err = state->room.file.fd < 0 ? wb_nameless_open(state->parts[0].dir, &state->room.file) : 0;
+    uint64_t more = MANY;
 
     WB_CHECK(part->kind->in_place);
-    if (err == 0)
+    for (unsigned i = 0; i < PASSES_MAX && more >= MANY && err == 0; i++) {
+        uint64_t before = state->room.copied;
+        bool settled;
         err = wb_state_part_hold(part);
-    if (err == 0)
-        err = copy_files(state, part, false, &settled);
-    wb_state_part_let_go(part);
+        if (err == 0)
+            err = copy_files(state, part, false, &settled);
+        wb_state_part_let_go(part);
+        more = state->room.copied - before;
+    }
     return err;
 }
 

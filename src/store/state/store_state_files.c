@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- names --------------------------------------------------------------------------------------------------- */
+/* ---- names ---------------------------------------------------------------------------------------------------- */
 
 void wb_state_node_dir(const struct wb_catalog_node *row, char dir_out[WB_STATE_NODE_MAX])
 {
@@ -33,7 +33,7 @@ static void node_dir(const struct wb_state_part *part, uint32_t number, char dir
         wb_state_node_dir(&known->row, dir_out);
 }
 
-/* ---- the list ------------------------------------------------------------------------------------------------ */
+/* ---- the list ------------------------------------------------------------------------------------------------- */
 
 /* Adds a file under the name that it has on its node; it is not changed by the caller any more. */
 static int add_named(struct wb_store_state *state, struct wb_state_file file, uint32_t node)
@@ -149,7 +149,7 @@ int wb_store_state_each_changed(struct wb_store_state *state, const char *name, 
     return err;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------- */
+/* ---- reading -------------------------------------------------------------------------------------------------- */
 
 /* Closes a file that nobody is reading, if there are too many open. The caller has the mutex. */
 static void make_room(struct wb_store_state *state)

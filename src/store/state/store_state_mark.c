@@ -20,7 +20,7 @@ enum { FORMAT = 1, HEAD_BYTES = 4 + 2 + WB_SUPERBLOCK_ID_BYTES + 2, CHECK_BYTES 
 
 static const char magic[4] = "WBSM";
 
-/* ---- as bytes -------------------------------------------------------------------------------------------------- */
+/* ---- as bytes ------------------------------------------------------------------------------------------------- */
 
 static int encode(const struct wb_store_state *state, const struct wb_tree_marked *marked, struct wb_buf *mark_out)
 {
@@ -59,7 +59,7 @@ size_t wb_state_mark_decode(struct wb_slice mark, const uint8_t *repository,
     return at == end ? count : 0;
 }
 
-/* ---- setting and dropping ---------------------------------------------------------------------------------------- */
+/* ---- setting and dropping ------------------------------------------------------------------------------------- */
 
 /* A transaction of a catalog that sets a mark, or drops it if state is NULL. */
 static int change_mark(const char *dir, const struct wb_tree_state *state, struct wb_tree_marked *mark)

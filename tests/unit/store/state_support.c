@@ -5,8 +5,7 @@
 
 enum { CHUNK = 1 << 20 };
 
-/* ---- all at once ----------------------------------------------------------------------------------------------------
- */
+/* ---- all at once ---------------------------------------------------------------------------------------------- */
 
 struct carrier {
     struct wb_store_state *state;
@@ -96,8 +95,7 @@ void carry(struct wb_store_state *state, const char *to)
     must_ok(carry_try(state, to));
 }
 
-/* ---- rows on a shelf ------------------------------------------------------------------------------------------------
- */
+/* ---- rows on a shelf ------------------------------------------------------------------------------------------ */
 
 static int compare_shelf_row(const struct shelf_row *row, unsigned table, struct wb_slice key)
 {
@@ -184,8 +182,7 @@ static void add_rows(struct shelf *shelf, struct wb_store_state *state, size_t p
     wb_buf_release(&s.key);
 }
 
-/* ---- files on a shelf -----------------------------------------------------------------------------------------------
- */
+/* ---- files on a shelf ----------------------------------------------------------------------------------------- */
 
 struct filing {
     struct carrier carrier;

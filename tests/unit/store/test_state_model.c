@@ -27,7 +27,7 @@ struct race {
     _Atomic unsigned allowed; /* the writer waits before it takes more steps than this */
 };
 
-/* ---- steps --------------------------------------------------------------------------------------------------------- */
+/* ---- steps ---------------------------------------------------------------------------------------------------- */
 
 /* Pages come and go. Takedowns concern both parts of a batch design, one after the other: not here. */
 static void change_pages(struct wb_store *store, uint64_t *chance, unsigned step, bool batch)
@@ -105,7 +105,7 @@ static int write_steps(void *context)
     return 0;
 }
 
-/* ---- the twin ------------------------------------------------------------------------------------------------------- */
+/* ---- the twin ------------------------------------------------------------------------------------------------- */
 
 struct twin_of_race {
     const struct race *race;
@@ -137,8 +137,9 @@ static int compare_with_twin(void *context)
     const struct twin_of_race *twin = context;
     int null = open("/dev/null", O_WRONLY);
 
+    /* Why the copy is not the state after another step need not be said. */
     if (!getenv("WEBBASE_TRACE"))
-        must(null >= 0 && dup2(null, STDERR_FILENO) >= 0); /* what differs from a step that it is not of is not interesting */
+        must(null >= 0 && dup2(null, STDERR_FILENO) >= 0);
     if (twin->race->batch) {
         compare_dirs(twin->copy, twin->dir);
     } else {
@@ -162,7 +163,7 @@ static void expect_some_step(struct twin_of_race *twin, const char *copy, unsign
     fail_msg("the copy is not the state after %u to %u steps", first, last);
 }
 
-/* ---- the race --------------------------------------------------------------------------------------------------------- */
+/* ---- the race ------------------------------------------------------------------------------------------------- */
 
 static void wait_for_steps(struct race *race, unsigned steps)
 {
@@ -255,7 +256,7 @@ static void test_while_others_write(void **state)
     use_usual_sizes();
 }
 
-/* ---- killed ------------------------------------------------------------------------------------------------------------ */
+/* ---- killed --------------------------------------------------------------------------------------------------- */
 
 static void test_killed_writers(void **state)
 {

@@ -1,8 +1,8 @@
 /*
- * test_tree_diff.c - the rows in which two states differ, and marks, which keep states after everybody has ended. Random
- * transactions, with readers, marks and reopening: what a difference says, applied to a copy of the older state, gives the
- * newer one. Marked states stay intact whatever happens, also when the writer is killed. Differences read only what
- * has changed. Damage and failures are errors, and never a wrong difference.
+ * test_tree_diff.c - the rows in which two states differ, and marks, which keep states after everybody has ended.
+ * Random transactions, with readers, marks and reopening: what a difference says, applied to a copy of the older state,
+ * gives the newer one. Marked states stay intact whatever happens, also when the writer is killed. Differences read
+ * only what has changed. Damage and failures are errors, and never a wrong difference.
  */
 #include "tree_support.h"
 #include "os/fault.h"
@@ -14,7 +14,7 @@
 
 enum { TABLES = 3, MARKED_MAX = 8, HELD_MAX = 2 };
 
-/* ---- a difference, applied ------------------------------------------------------------------------------------------ */
+/* ---- a difference, applied ------------------------------------------------------------------------------------ */
 
 struct applying {
     struct twin_table *table;
@@ -56,7 +56,7 @@ static void expect_difference(struct wb_tree *tree, const struct wb_tree_state *
     }
 }
 
-/* ---- random transactions ---------------------------------------------------------------------------------------------- */
+/* ---- random transactions -------------------------------------------------------------------------------------- */
 
 /* A state that is kept, by a mark or by a reader, and what is in it. */
 struct kept {
@@ -239,7 +239,7 @@ static void test_large(void **state)
     run_model(3000, test_rounds(100), 4000);
 }
 
-/* ---- what it costs ------------------------------------------------------------------------------------------------------ */
+/* ---- what it costs -------------------------------------------------------------------------------------------- */
 
 enum { MANY = 40000 };
 
@@ -378,7 +378,7 @@ static void test_refused(void **state)
     wb_tree_close(tree);
 }
 
-/* ---- damage and failures -------------------------------------------------------------------------------------------------- */
+/* ---- damage and failures -------------------------------------------------------------------------------------- */
 
 static int expect_rows(void *context, struct wb_slice key, struct wb_slice value)
 {
@@ -469,7 +469,7 @@ static void test_faults(void **state)
         }
 }
 
-/* ---- killed -------------------------------------------------------------------------------------------------------------- */
+/* ---- killed --------------------------------------------------------------------------------------------------- */
 
 /* What a writer that is killed has said, in memory that it shares with us. */
 struct diary {
@@ -567,9 +567,14 @@ static void test_killed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),   cmocka_unit_test(test_large),           cmocka_unit_test(test_reads_what_changed),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_pages_come_back), cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_faults),  cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_small),
+        cmocka_unit_test(test_large),
+        cmocka_unit_test(test_reads_what_changed),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_pages_come_back),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_killed),
     };
     return cmocka_run_group_tests(tests, make_dir, NULL);
 }

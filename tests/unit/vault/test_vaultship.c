@@ -445,6 +445,70 @@ static void test_kills(void **state)
     use_usual_sizes();
 }
 
+/* How many objects that the newest state needs were there before. */
+struct reuse {
+    WB_VEC(struct wb_vault_object) there;
+};
+
+static int note_there(void *context, const char *name, uint64_t size)
+{
+    struct reuse *reuse = context;
+    struct wb_vault_object object;
+    bool shipment;
+
+    (void)size;
+    return wb_vault_object_parse(wb_slice_str(name), &shipment, &object) && !shipment
+               ? wb_vec_push(&reuse->there, object)
+               : 0;
+}
+
+static size_t count_reused(struct model *model, const struct reuse *reuse)
+{
+    struct wb_vault_manifest manifest;
+    struct wb_object_store *store;
+    struct wb_vault_head head;
+    size_t reused = 0;
+
+    must_ok(wb_object_open(model->url, NULL, &store));
+    must_ok(wb_vault_fetch_head(store, &head));
+    must_ok(wb_vault_fetch_manifest(store, &head, &manifest));
+    for (size_t i = 0; i < manifest.pieces.count; i++)
+        for (size_t k = 0; k < reuse->there.count; k++)
+            reused += manifest.pieces.items[i].object.run == reuse->there.items[k].run &&
+                      manifest.pieces.items[i].object.count == reuse->there.items[k].count;
+    wb_vault_manifest_release(&manifest);
+    wb_object_close(store);
+    return reused;
+}
+
+/* A first backup that was killed near its end: what it has put is not put again. */
+static void test_what_is_there_is_used(void **state)
+{
+    uint64_t chance = test_seed();
+    struct reuse reuse = {.there = WB_VEC_INIT};
+    struct wb_object_store *store;
+    struct model model;
+
+    (void)state;
+    use_small_sizes(60000);
+    model_begin(&model, chance_next(&chance));
+    for (unsigned n = 20; reuse.there.count < 2; n += 3) {
+        wb_vec_clear(&reuse.there);
+        must(ship_and_die(&model, n) && model.count == 0);
+        must_ok(wb_object_open(model.url, NULL, &store));
+        must_ok(wb_object_list(store, "objects/", note_there, &reuse));
+        wb_object_close(store);
+    }
+    ship(&model);
+    /* The last ones may have been put, but not noted. */
+    must(count_reused(&model, &reuse) > 0);
+    expect_no_leftovers(&model);
+    check(&model);
+    close_shipper(&model);
+    wb_vec_release(&reuse.there);
+    use_usual_sizes();
+}
+
 /* Each operation on a file fails: the vault has the state before, or the new one, and the next backup succeeds. */
 static void test_failures(void **state)
 {
@@ -556,8 +620,13 @@ static void test_late_head(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_histories), cmocka_unit_test(test_follow),     cmocka_unit_test(test_kills),
-        cmocka_unit_test(test_failures),  cmocka_unit_test(test_two_copies), cmocka_unit_test(test_late_head),
+        cmocka_unit_test(test_histories),
+        cmocka_unit_test(test_follow),
+        cmocka_unit_test(test_kills),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_two_copies),
+        cmocka_unit_test(test_late_head),
+        cmocka_unit_test(test_what_is_there_is_used),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
