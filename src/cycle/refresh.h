@@ -13,9 +13,8 @@
  *   V = w (tau^2 / 2 - (1 - exp(-lambda tau) (1 + lambda tau)) / lambda^2)
  *
  * Visiting the pages of the highest value maximises the weighted freshness of the collection, or minimises its
- * age, for any budget
- * (docs/design/0011-freshness.md). Times are wall-clock milliseconds; rates and intervals are in days. All functions
- * here are pure: they read no file and no clock.
+ * age, for any budget (docs/design/0011-freshness.md, 0059-values.md). Times are wall-clock milliseconds; rates and
+ * intervals are in days. All functions here are pure: they read no file and no clock.
  */
 #ifndef WB_CYCLE_REFRESH_H
 #define WB_CYCLE_REFRESH_H
