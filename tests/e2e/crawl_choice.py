@@ -178,4 +178,51 @@ def a_deleted_page_may_come_back(folder):
         call(repo, 'get', url)
 
 
+@test
+def a_full_repository_keeps_what_is_worth_more(folder):
+    repo, tops = folder / 'r', ['/t%d' % i for i in range(4)]
+    leaves = ['/l%d' % i for i in range(12)]
+    with Server({'c.test': {'/': page(*leaves, *tops, text='root'),
+                            **{p: page('/', *tops, text=p) for p in tops + leaves}}}) as server:
+        args = [server.url('c.test'), '--every', 0, '--no-sitemaps']
+        events = go(repo, server, *args, '--cycles', 4, '--capacity', 8)
+        stat = ask(repo, 'stat')[0]
+        assert stat['pages'] == 8 and stat['capacity'] == {'pages': 8, 'bytes': None, 'full': True}, stat
+        for path in ['/', *tops]:
+            call(repo, 'get', server.url('c.test', path))
+        out = [e for e in events if e['event'] == 'evict']
+        assert out and all(e['url'].rsplit('/', 1)[1][0] == 'l' for e in out), out
+        assert sum(e['evicted'] for e in events if e['event'] == 'cycle') == len(out)
+        call(repo, 'webdb', 'page', out[0]['url'])
+        refused(repo, out[0]['url'], 'expunge', '--allow', out[0]['url'])
+        events = go(repo, server, *args, '--cycles', 1, '--capacity', 5)
+        assert ask(repo, 'stat')[0]['pages'] == 5 and sum(e['event'] == 'evict' for e in events) == 3
+        for path in ['/', *tops]:
+            call(repo, 'get', server.url('c.test', path))
+        verified(repo)
+        go(repo, server, *args, '--cycles', 2)
+        stat = ask(repo, 'stat')[0]
+        assert stat['capacity'] is None and stat['pages'] == 17, stat
+    for bad in ('0', '-5', 'lots', '10X', '', 'k', '1.5M'):
+        refused(folder / 'n', '--capacity', 'run', 'http://a.test/', '--capacity', bad, status=2, one_line=False)
+
+
+@test
+def what_a_currency_costs(folder):
+    repo = folder / 'r'
+    call(repo, 'init')
+    assert ask(repo, 'stat')[0]['freshness'] is None and ask(repo, 'stat')[0]['currency'] is None
+    refused(repo, 'page', 'advise', '--currency', '0.95,7d')
+    for bad in ('0.95', '1.5,7d', '0,7d', '1,7d', '0.95,soon', '0.95,-1d', 'x,7d', '', 'nan,7d'):
+        refused(repo, '--currency', 'advise', '--currency', bad, status=2, one_line=False)
+    with Server({'c.test': {'/': page('/a', '/b', text='root'), '/a': page(text='a'), '/b': page(text='b')}}) as server:
+        crawl(repo, server, server.url('c.test'), '--delay', 0, '--no-sitemaps')
+        call(repo, 'update')
+    need = lambda policy, *args: ask(repo, 'advise', *args, '--policy', policy)[0]['fetches_per_day']
+    for wanted in ('0.95,7d', '0.5,1d'):
+        least = need('optimal', '--currency', wanted)
+        for policy in ('uniform', 'age', 'proportional', 'adaptive'):
+            assert need(policy, '--currency', wanted) >= 0.999 * least > 0, (policy, wanted)
+
+
 run_together()
