@@ -437,9 +437,38 @@ static void test_threshold_begin(void **state)
                 wb_refresh_first_theta(WB_REFRESH_OPTIMAL, INFINITY) < INFINITY);
 }
 
+/* The value of a visit is the integral of t dA(t), and the interval is its inverse. */
+static void test_age(void **state)
+{
+    static const double rates[] = {1e-4, 1.0 / 30, 0.3, 2, 500};
+
+    (void)state;
+    for (size_t r = 0; r < sizeof rates / sizeof *rates; r++)
+        for (double days = 0.01; days < 2000; days *= 3) {
+            struct wb_refresh refresh = {.policy = WB_REFRESH_AGE, .theta = 1};
+            struct wb_webdb_page page = {.score = 1, .last_seen_ms = 1000000, .last_tried_ms = 1000000};
+            double sum = 0;
+            int steps = 20000;
+            for (int i = 0; i < steps; i++) {
+                double t = (i + 0.5) * days / steps;
+                sum += t * -expm1(-rates[r] * t) * days / steps;
+            }
+            double value = wb_refresh_value(&refresh, &page, rates[r], 1000000 + (int64_t)(days * 86400000));
+            assert_true(fabs(value - sum) <= 1e-3 * sum);
+            assert_true(fabs(wb_refresh_interval(WB_REFRESH_AGE, sum, rates[r]) - days) <= 1e-3 * days);
+        }
+    /* What changes all the time is worth the most after the same time, where `optimal` gives it up. */
+    struct wb_webdb_page page = {.score = 1, .last_seen_ms = 1000000, .last_tried_ms = 1000000};
+    struct wb_refresh age = {.policy = WB_REFRESH_AGE}, optimal = {.policy = WB_REFRESH_OPTIMAL};
+    int64_t now_ms = 1000000 + 30 * 86400000ll;
+    assert_true(wb_refresh_value(&age, &page, 100, now_ms) > wb_refresh_value(&age, &page, 0.03, now_ms));
+    assert_true(wb_refresh_value(&optimal, &page, 100, now_ms) < wb_refresh_value(&optimal, &page, 0.03, now_ms));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_age),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_formula),
         cmocka_unit_test(test_other_policies),
