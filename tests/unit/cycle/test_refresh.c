@@ -53,7 +53,7 @@ static void test_words(void **state)
     enum wb_refresh_policy policy;
 
     (void)state;
-    for (enum wb_refresh_policy p = WB_REFRESH_OPTIMAL; p <= WB_REFRESH_ADAPTIVE; p++) {
+    for (enum wb_refresh_policy p = WB_REFRESH_OPTIMAL; p <= WB_REFRESH_AGE; p++) {
         assert_true(wb_refresh_policy_parse(wb_slice_str(wb_refresh_policy_word(p)), &policy));
         assert_int_equal(policy, p);
     }
@@ -209,7 +209,7 @@ static void test_never_fetched(void **state)
     assert_close(wb_refresh_value(&refresh, &fresh, 0.1, NOW_MS), 20, 1e-9);
     assert_close(wb_refresh_value(&refresh, &fresh, 0.1, NOW_MS), wb_refresh_value(&refresh, &old, 0.1, NOW_MS), 1e-9);
     assert_int_equal(wb_refresh_due(&refresh, &fresh, 0.1), 0);
-    for (enum wb_refresh_policy p = WB_REFRESH_OPTIMAL; p <= WB_REFRESH_ADAPTIVE; p++) {
+    for (enum wb_refresh_policy p = WB_REFRESH_OPTIMAL; p <= WB_REFRESH_AGE; p++) {
         struct wb_webdb_page page = seen_page(2, 300);
         refresh.policy = p;
         assert_true(wb_refresh_value(&refresh, &fresh, 0.01, NOW_MS) > wb_refresh_value(&refresh, &page, 0.01, NOW_MS));
@@ -221,7 +221,7 @@ static void test_never_fetched(void **state)
 static void test_near_duplicates(void **state)
 {
     (void)state;
-    for (enum wb_refresh_policy policy = WB_REFRESH_OPTIMAL; policy <= WB_REFRESH_ADAPTIVE; policy++) {
+    for (enum wb_refresh_policy policy = WB_REFRESH_OPTIMAL; policy <= WB_REFRESH_AGE; policy++) {
         struct wb_refresh refresh = {.policy = policy, .theta = wb_refresh_first_theta(policy, 10)};
         struct wb_webdb_page page = seen_page(1, 20), near = page;
         near.near = true;
@@ -402,7 +402,7 @@ static void settle(enum wb_refresh_policy policy, double far, unsigned budget, u
 static void test_threshold_settles(void **state)
 {
     (void)state;
-    for (enum wb_refresh_policy p = WB_REFRESH_OPTIMAL; p <= WB_REFRESH_ADAPTIVE; p++)
+    for (enum wb_refresh_policy p = WB_REFRESH_OPTIMAL; p <= WB_REFRESH_AGE; p++)
         for (double far = 1e-4; far < 2e4; far *= 100) {
             settle(p, far, 100, 300);
             settle(p, far, 200, 40);
@@ -427,7 +427,7 @@ static void test_threshold_edges(void **state)
 static void test_threshold_begin(void **state)
 {
     (void)state;
-    for (enum wb_refresh_policy p = WB_REFRESH_OPTIMAL; p <= WB_REFRESH_ADAPTIVE; p++)
+    for (enum wb_refresh_policy p = WB_REFRESH_OPTIMAL; p <= WB_REFRESH_AGE; p++)
         for (double days = 0.1; days < 300; days *= 3) {
             struct wb_refresh refresh = {.policy = p, .theta = wb_refresh_first_theta(p, days)};
             struct wb_webdb_page page = seen_page(1, 0);
