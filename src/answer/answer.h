@@ -114,6 +114,7 @@ struct wb_answer_stat {
     bool has_dispenser;
     struct wb_buf dispenser; /* its URL, which may contain a password; empty: the repository's own */
     struct wb_answer_backups backups;
+    struct wb_currency currency;
 };
 
 /* Asks every part of the repository. A part that does not exist yet is not an error. Release it even if this fails. */

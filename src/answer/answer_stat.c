@@ -23,6 +23,9 @@ static int read_facts(const char *dir, struct wb_answer_stat *facts)
     facts->has_cycle = err == 0;
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
+    err = wb_currency_read(dir, &facts->currency);
+    if (err < 0)
+        return err;
     /* Only the owner of the repository may read its URL, which can contain a password. */
     err = wb_crawl_dispenser(dir, &facts->dispenser, &facts->has_dispenser);
     if (err < 0)
@@ -60,6 +63,7 @@ void wb_answer_cycle(struct wb_json *j, const struct wb_cycle_status *status)
     wb_json_field_u64(j, "gone", status->gone);
     wb_json_field_u64(j, "errors", status->errors);
     wb_json_field_u64(j, "expunged", status->expunged);
+    wb_json_field_u64(j, "evicted", status->evicted);
     wb_json_field_double(j, "theta", status->theta);
     wb_json_field_text(j, "error", wb_slice_str(status->last_error));
 }
@@ -71,6 +75,54 @@ static void write_backups(struct wb_json *j, const struct wb_answer_backups *bac
     for (size_t i = 0; i < backups->count; i++) {
         wb_json_object(j);
         wb_answer_backup(j, &backups->items[i], places);
+        wb_json_object_end(j);
+    }
+    wb_json_array_end(j);
+}
+
+/* The limit of the last run, and whether it is reached. */
+static void write_capacity(struct wb_json *j, const struct wb_answer_stat *stat)
+{
+    const struct wb_capacity *capacity = &stat->cycle.capacity;
+
+    wb_json_key(j, "capacity");
+    if (!stat->has_cycle || (!capacity->pages && !capacity->bytes)) {
+        wb_json_null(j);
+        return;
+    }
+    wb_json_object(j);
+    wb_json_key(j, "pages");
+    if (capacity->pages)
+        wb_json_u64(j, capacity->pages);
+    else
+        wb_json_null(j);
+    wb_json_key(j, "bytes");
+    if (capacity->bytes)
+        wb_json_u64(j, capacity->bytes);
+    else
+        wb_json_null(j);
+    wb_json_field_bool(j, "full", wb_capacity_full(capacity, stat->store.pages, stat->store.bytes_pages));
+    wb_json_object_end(j);
+}
+
+static void write_currency(struct wb_json *j, const struct wb_currency *currency)
+{
+    bool known = currency->pages > 0;
+
+    wb_json_key(j, "freshness");
+    known ? wb_json_double(j, currency->freshness) : wb_json_null(j);
+    wb_json_key(j, "age_days");
+    known ? wb_json_double(j, currency->age_days) : wb_json_null(j);
+    wb_json_key(j, "currency");
+    if (!known) {
+        wb_json_null(j);
+        return;
+    }
+    wb_json_array(j);
+    for (unsigned b = 0; b < WB_CURRENCY_BETAS; b++) {
+        wb_json_object(j);
+        wb_json_field_u64(j, "beta_days", wb_currency_betas[b]);
+        wb_json_field_double(j, "alpha", currency->alpha[b]);
         wb_json_object_end(j);
     }
     wb_json_array_end(j);
@@ -136,6 +188,8 @@ void wb_answer_stat(struct wb_json *j, const struct wb_answer_stat *stat, bool s
     wb_json_field_u64(j, "epoch", store->epoch);
     wb_json_field_u64(j, "snapshot", store->snapshot);
     wb_json_field_u64(j, "snapshots", store->snapshots);
+    write_capacity(j, stat);
+    write_currency(j, &stat->currency);
     wb_json_field_u64(j, "edition", stat->has_webdb ? stat->webdb.edition : 0);
     wb_json_field_u64(j, "generation", stat->index.generation);
     wb_json_field_u64(j, "revisits", store->revisits);

@@ -1,15 +1,24 @@
 /*
- * cmd_advise.c - webbase advise: which storage design suits a load. It only calculates and never opens a repository.
+ * cmd_advise.c - webbase advise: which storage design suits a load, which is only calculated; or, with --currency, how
+ * many fetches a repository needs.
+ *
+ *   {"alpha":0.95,"beta_days":7,"pages":120,"fetches_per_day":4.2,"reason":"..."}
  *
  *   {"design":"Incr[hash,log]","score":3.1,"add":15800,"get":7800,"stream":161000,"reason":"..."}
  */
 #include "advice/advice.h"
+#include "base/date.h"
 #include "base/json.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cycle/cycle.h"
+#include "store/store.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define RATIO 0.25 /* the paper's */
 #define LONGEST 50 /* letters of Batch[U(uniform,hashed-log),R(uniform,hashed-log)] */
@@ -67,8 +76,66 @@ static int print_row(const struct wb_advice *advice, const char *name)
                             wb_advice_score_text(advice->score, score), advice->add, advice->get, advice->stream);
 }
 
+/* "0.95,7d" */
+static int read_currency(const char *text, double *alpha_out, double *beta_days_out)
+{
+    const char *comma = strchr(text, ',');
+    int64_t beta_ms = 0;
+    char *end = NULL;
+
+    *alpha_out = comma && text[strspn(text, "0123456789.")] == ',' ? strtod(text, &end) : 0;
+    bool good = comma && end == comma && *alpha_out > 0 && *alpha_out < 1 &&
+                wb_options_parse_duration(comma + 1, &beta_ms);
+    *beta_days_out = (double)beta_ms / WB_DAY_MS;
+    return good ? 0
+                : wb_options_usage("advise: --currency takes a share between 0 and 1 and a time, such as 0.95,7d, not "
+                                   "'%s'",
+                                   text);
+}
+
+static int advise_currency(const struct wb_options *options, const char *text)
+{
+    const char *word = wb_options_text(options, "policy");
+    enum wb_refresh_policy policy = WB_REFRESH_OPTIMAL;
+    struct wb_currency_advice advice;
+    double alpha, beta_days;
+    char reason[300];
+    struct wb_json j;
+
+    int err = read_currency(text, &alpha, &beta_days);
+    if (err == 0 && word && !wb_refresh_policy_parse(wb_slice_str(word), &policy))
+        err = wb_options_usage("advise: --policy: '%s' is unknown", word);
+    if (err == 0)
+        err = wb_store_require(options->dir);
+    if (err == 0)
+        err = wb_currency_advise(options->dir, alpha, beta_days, policy, &advice);
+    if (err < 0)
+        return err;
+    double each = advice.fetches_per_day > 0 ? (double)advice.pages / advice.fetches_per_day : INFINITY;
+    snprintf(reason, sizeof reason,
+             "with the policy %s a page is fetched every %.3g days on average, by the pages' own rates of change; "
+             "%.3g%% of the pages change too often to be worth a fetch",
+             wb_refresh_policy_word(policy), each, 100 * advice.share_given_up);
+    if (!options->json)
+        return wb_output_printf("%.6g fetches per day keep %g of %" PRIu64 " pages current within %g days: %s\n",
+                                advice.fetches_per_day, alpha, advice.pages, beta_days, reason);
+    wb_output_object_begin(&j, NULL);
+    wb_json_field_double(&j, "alpha", alpha);
+    wb_json_field_double(&j, "beta_days", beta_days);
+    wb_json_field_u64(&j, "pages", advice.pages);
+    wb_json_field_double(&j, "fetches_per_day", advice.fetches_per_day);
+    wb_json_field_str(&j, "reason", reason);
+    return wb_output_object_end(&j);
+}
+
 int wb_cmd_advise(const struct wb_options *options)
 {
+    const char *currency = wb_options_text(options, "currency");
+
+    if (currency)
+        return advise_currency(options, currency);
+    if (wb_options_text(options, "policy"))
+        return wb_options_usage("advise: --policy goes with --currency");
     struct wb_advice advice[WB_ADVICE_DESIGNS];
     char name[WB_DESIGN_TEXT_MAX];
     struct wb_advice_load load;

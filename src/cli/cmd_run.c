@@ -3,6 +3,7 @@
  *
  *   cycle 1: 40 listed, 40 asked for; 12 stored, 26 unchanged, 2 gone, 0 errors, 1 expunged
  *   {"event":"fetch",...}                                              for each fetch, as in crawl
+ *   {"event":"evict","url":"http://example.org/b","value":1.58}        for each page that --capacity cost
  *   {"event":"cycle","cycle":1,...}                                    for each cycle
  *   {"event":"done","cycles":1}
  */
@@ -53,6 +54,19 @@ static void on_cycle(void *context, const struct wb_cycle_status *s)
         show->err = wb_output_flush();
 }
 
+static void on_evicted(void *context, struct wb_slice url, double value)
+{
+    struct run_show *show = context;
+    struct wb_json j;
+
+    if (!show->json || show->err < 0)
+        return;
+    wb_output_object_begin(&j, "evict");
+    wb_json_field_slice(&j, "url", url);
+    wb_json_field_double(&j, "value", value);
+    show->err = wb_output_object_queue(&j);
+}
+
 static int write_end(const struct run_show *show)
 {
     struct wb_json j;
@@ -76,6 +90,8 @@ int wb_cmd_run(const struct wb_options *options)
         err = wb_crawl_show_init(&crawl_show, options);
     if (err < 0)
         goto done;
+    o.evicted = on_evicted;
+    o.evicted_context = &shown;
     struct wb_crawl_sink crawl_sink = wb_crawl_show_sink(&crawl_show);
     struct wb_cycle_sink cycle_sink = wb_cycle_show_init(&cycle_show, "run");
     wb_stop_on_signals();

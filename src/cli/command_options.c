@@ -60,8 +60,8 @@ const struct wb_option wb_common_options[] = {
                                             "images, styles, scripts, media; may be given several times"},             \
     {"class", 0, WB_OPTION_TEXT, "NAME", "work only for sites of this class, as the seeds say or said; links to "      \
                                          "others are recorded; 'default': sites without a class"},                     \
-    {"types", 0, WB_OPTION_LIST, "TYPE,...", "store only pages of these media types, such as image/*,application/pdf; " \
-                                             "HTML is still read for its links; may be given several times"},          \
+    {"types", 0, WB_OPTION_LIST, "TYPE,...", "store only pages of these media types, such as image/*; HTML is still " \
+                                             "read for its links; may be given several times"},                        \
     MAX_LINKS_OPTION,                                                                                                  \
     {"ca-file", 0, WB_OPTION_FILE, "FILE", "trust the certificates in FILE instead of the system's"},                  \
     {"log", 0, WB_OPTION_FILE, "FILE", "append an event for every fetch to FILE, in the format of --json"},
@@ -71,8 +71,8 @@ const struct wb_option wb_common_options[] = {
 #define MEMORY_OPTION {"memory", 0, WB_OPTION_SIZE, "BYTES", "memory for sorting and merging (default 268435456)"}
 #define BUDGET_OPTION {"budget", 0, WB_OPTION_NUMBER, "N", "fetch at most N pages in a cycle (default no limit)"}
 #define REFRESH_OPTIONS                                                                                                \
-    {"policy", 0, WB_OPTION_CHOICE, "optimal|uniform|proportional|adaptive", "how often pages are visited again "      \
-                                                                             "(default optimal)"},                     \
+    {"policy", 0, WB_OPTION_CHOICE, "optimal|age|uniform|proportional|adaptive",                                       \
+     "how often pages are visited again, for most freshness (optimal), or least age (default optimal)"},               \
     {"min-interval", 0, WB_OPTION_DURATION, "S", "never visit a page sooner than this after the last visit "           \
                                                  "(seconds, or 10m, 6h, 1d)"},                                         \
     {"max-interval", 0, WB_OPTION_DURATION, "S", "visit every existing page at least this often"}
@@ -83,6 +83,8 @@ const struct wb_option wb_common_options[] = {
     {"cycles", 0, WB_OPTION_NUMBER, "N", "stop after N cycles (default never)"},                                       \
     {"every", 0, WB_OPTION_DURATION, "S", "time from the start of a cycle to the start of the next, such as 30s, 6h "  \
                                           "or 1d (default 1d; with --cycles or --budget 0, which means at once)"},     \
+    {"capacity", 0, WB_OPTION_TEXT, "N|BYTES", "keep at most N pages, or bodies of 500k, 20M, 10G bytes: what is " \
+                                               "worth less makes room for what is worth more (default no limit)"},     \
     BUDGET_OPTION, REFRESH_OPTIONS,
 
 /* What selects pages by facts that every page has. */
@@ -376,6 +378,10 @@ const struct wb_option wb_advise_options[] = {
     {"update-ratio", 0, WB_OPTION_TEXT, "X", "the fraction of pages that is replaced between two transfers or "
                                              "compactions, from 0 to 1 (default 0.25)"},
     {"nodes", 0, WB_OPTION_NUMBER, "N", "the number of nodes, including update nodes (default 1)"},
+    {"currency", 0, WB_OPTION_TEXT, "ALPHA,TIME", "instead: how many fetches per day keep this share of the pages "
+                                                  "in the repository right as of that long ago, such as 0.95,7d"},
+    {"policy", 0, WB_OPTION_CHOICE, "optimal|age|uniform|proportional|adaptive",
+     "with --currency: how often pages are visited (default optimal, which takes the fewest fetches)"},
     END,
 };
 

@@ -581,7 +581,9 @@ const struct wb_command wb_commands[] = {
      "  webbase robots robots.txt --agent examplebot https://example.org/private/",
      wb_robots_options, 1, WB_ARGS_ANY, wb_cmd_robots},
 
-    {"advise", "--add N --get N --stream N [--update-ratio X] [--nodes N]", NULL, "say which design suits a load",
+    {"advise",
+     "--add N --get N --stream N [--update-ratio X] [--nodes N] | --currency ALPHA,TIME [--policy POLICY]", NULL,
+     "say which design suits a load",
      WB_HELP_ADVISE,
      wb_advise_options, 0, 0, wb_cmd_advise},
 

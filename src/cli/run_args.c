@@ -7,6 +7,28 @@
 #include <stdio.h>
 #include <string.h>
 
+/* "5000": pages; "500k", "20M", "10G": bytes. */
+static int read_capacity(const struct wb_options *options, struct wb_capacity *capacity_out)
+{
+    static const char units[] = "kMGT";
+    const char *text = wb_options_text(options, "capacity");
+    size_t len = text ? strlen(text) : 0;
+    const char *unit = len ? strchr(units, text[len - 1]) : NULL;
+    uint64_t factor = 1, number = 0;
+
+    *capacity_out = (struct wb_capacity){.pages = 0};
+    if (!text)
+        return 0;
+    for (const char *u = units; unit && u <= unit; u++)
+        factor *= 1000;
+    if (!wb_slice_to_u64(wb_slice(text, len - (unit != NULL)), &number) || number == 0 || number > INT64_MAX / factor)
+        return wb_options_usage("--capacity takes a number of pages such as 5000, or of bytes such as 500k, 20M or "
+                                "10G, not '%s'",
+                                text);
+    *(unit ? &capacity_out->bytes : &capacity_out->pages) = number * factor;
+    return 0;
+}
+
 int wb_run_args_fill(const struct wb_options *options, struct wb_cycle_options *o)
 {
     bool bounded = wb_options_text(options, "cycles") || wb_options_text(options, "budget");
@@ -22,6 +44,8 @@ int wb_run_args_fill(const struct wb_options *options, struct wb_cycle_options *
         err = wb_crawl_args_check(&o->crawl);
     if (err == 0)
         err = wb_crawl_args_fill_generate(options, &o->generate);
+    if (err == 0)
+        err = read_capacity(options, &o->capacity);
     if (err == 0 && o->crawl.seeds_file && strcmp(o->crawl.seeds_file, "-") == 0)
         err = wb_options_usage("%s: --seeds is read in every cycle, so it cannot be standard input",
                                options->command->name);

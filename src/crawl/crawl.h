@@ -56,6 +56,8 @@ struct wb_crawl_options {
     enum wb_scope_kind scope;
     int64_t run;                  /* crawl only the sites of this run (from wb_fetchlist_commit); 0: the seeds decide */
     uint64_t max_pages;           /* end after storing this many pages; 0: no limit */
+    uint64_t max_stored_bytes;    /* end after storing bodies of this size; 0: no limit */
+    bool list_only;               /* of a fetch list, ask for nothing but its URLs and what pages need */
     uint64_t max_fetches;         /* end after this many requests for pages, whatever comes of them; 0: no limit */
     uint32_t max_depth;           /* links away from a seed; UINT32_MAX: no limit */
     int64_t max_time_ms;          /* 0: no limit */

@@ -53,7 +53,7 @@ static int is_left_alone(struct wb_worker *w, const struct wb_url *url, const st
     int64_t time_ms;
 
     if (!item->depth.need)
-        return is_known(w, url);
+        return w->plan->options->list_only ? 1 : is_known(w, url);
     int err = wb_store_time(w->repo.store, wb_pageid_of_key(wb_buf_slice(&w->scratch.key)), &time_ms);
     if (err == WB_E_NOTFOUND)
         return 0;

@@ -226,6 +226,7 @@ static bool limit_reached(struct wb_parent *p)
     const struct wb_crawl_options *o = p->plan.options;
 
     return (o->max_time_ms && wb_clock_now_ms() - p->began_ms >= o->max_time_ms) ||
+           (o->max_stored_bytes && atomic_load(&p->plan.tally->bytes) >= o->max_stored_bytes) ||
            (o->max_pages && atomic_load(&p->plan.tally->pages) >= o->max_pages) || fetches_done(p);
 }
 

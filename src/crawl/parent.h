@@ -1,5 +1,6 @@
 /*
- * parent.h - the parent process of a crawl. Private to crawl.c, classes.c, parent.c, crew.c, resolve.c and controldoor.c.
+ * parent.h - the parent process of a crawl. Private to crawl.c, classes.c, parent.c, crew.c, resolve.c and
+ * controldoor.c.
  *
  *   crawl.c     the door: options, seeds, the repository; opens and closes the parent
  *   classes.c   which sites are those of the class that --class names

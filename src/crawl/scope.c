@@ -48,7 +48,7 @@ int wb_scope_add(struct wb_scope *scope, struct wb_slice site)
     return scope->kind == WB_SCOPE_ANY ? 0 : add_name(&scope->names, name_of(scope, site));
 }
 
-/* ---- one class ---------------------------------------------------------------------------------------------------- */
+/* ---- one class --------------------------------------------------------------------------------------------------- */
 
 static bool is_default(struct wb_slice class_name)
 {
@@ -70,7 +70,7 @@ int wb_scope_classed(struct wb_scope *scope, struct wb_slice site, struct wb_sli
     return listed ? add_name(&scope->classed, site) : 0;
 }
 
-/* ---- questions ---------------------------------------------------------------------------------------------------- */
+/* ---- questions --------------------------------------------------------------------------------------------------- */
 
 static int compare_names(const void *a, const void *b)
 {

@@ -56,6 +56,18 @@ int wb_update(const struct wb_update_options *options, const struct wb_cycle_sin
 
 /* ---- generate -------------------------------------------------------------------------------- */
 
+/* The size that a repository is to have at most. Both 0: no limit. */
+struct wb_capacity {
+    uint64_t pages;
+    uint64_t bytes;            /* of the bodies of the latest versions */
+};
+
+/*
+ * Whether a repository with so many pages and bytes has no room for another page of average size. False without a
+ * limit.
+ */
+bool wb_capacity_full(const struct wb_capacity *capacity, uint64_t pages, uint64_t bytes);
+
 struct wb_generate_options {
     const char *dir;
     const char *dispenser;
@@ -70,6 +82,7 @@ struct wb_generate_options {
     int64_t delay_ms;          /* the interval between two requests to a site whose class does not set one */
     int64_t tried_ms;          /* leave out pages fetched since then, so that no page is in a cycle twice; 0: none */
     const char *class_name;    /* only pages of the sites of this class, as in struct wb_crawl_options */
+    struct wb_capacity capacity;
     struct wb_crawl_types types; /* leave out pages that are of no such type by their names */
     int64_t now_ms;            /* 0: read the clock */
 };
@@ -146,6 +159,47 @@ int wb_expunge(const struct wb_update_options *options, const char *what, bool a
 int wb_delete(const struct wb_update_options *options, const char *url, const struct wb_cycle_sink *sink,
               uint64_t *bytes_out);
 
+/* ---- capacity ------------------------------------------------------------------------------------ */
+
+/* Called for each removed page, with its value: its score or PageRank, by which generate orders pages. */
+typedef void (*wb_evict_each)(void *context, struct wb_slice url, double value);
+
+/*
+ * Removes the least valuable pages until the store is within the capacity. webdb still knows them after the next
+ * update, and they may come back. *evicted_out: how many. `each` may be NULL.
+ */
+int wb_evict(const char *dir, const struct wb_capacity *capacity, const struct wb_cycle_sink *sink, wb_evict_each each,
+             void *context, uint64_t *evicted_out);
+
+/* ---- currency ------------------------------------------------------------------------------------ */
+
+enum { WB_CURRENCY_BETAS = 3 };
+extern const unsigned wb_currency_betas[WB_CURRENCY_BETAS]; /* in days: 1, 7, 30 */
+
+/* How right the copies are, by the pages' rates of change and the times of their last visits. */
+struct wb_currency {
+    uint64_t pages;                  /* that have a content; 0: nothing is known, and all else is 0 */
+    double freshness;                /* the expected share of pages whose copy is still right */
+    double age_days;                 /* the mean time for which copies have been wrong */
+    double alpha[WB_CURRENCY_BETAS]; /* the expected share whose copy was right beta days ago or later */
+};
+
+/* Estimates from thousands of pages of a large webdb, from all of a small one. Without a webdb, pages is 0. */
+int wb_currency_read(const char *dir, struct wb_currency *currency_out);
+
+struct wb_currency_advice {
+    uint64_t pages;
+    double fetches_per_day;
+    double share_given_up;           /* of the pages that are not visited any more */
+};
+
+/*
+ * How many fetches per day keep the currency at alpha (0 to 1) within beta_days, if each page is visited as the policy
+ * says. The policy optimal takes the fewest. WB_E_NOTFOUND if no page is known.
+ */
+int wb_currency_advise(const char *dir, double alpha, double beta_days, enum wb_refresh_policy policy,
+                       struct wb_currency_advice *advice_out);
+
 /* ---- index --------------------------------------------------------------------------------------- */
 
 /*
@@ -185,6 +239,9 @@ struct wb_cycle_options {
     uint64_t cycles;                     /* how many; 0: run forever */
     int64_t every_ms;                    /* from the start of one cycle to the start of the next */
     size_t memory_bytes;
+    struct wb_capacity capacity;
+    wb_evict_each evicted;               /* hears of pages that the capacity has cost; may be NULL */
+    void *evicted_context;
 };
 
 /* The current cycle, or the last one if the loop rests, as the state file describes it. */
@@ -199,6 +256,8 @@ struct wb_cycle_status {
     uint64_t listed;           /* URLs that generate picked */
     uint64_t fetched;          /* requests for pages so far */
     uint64_t stored, unchanged, gone, errors, expunged;
+    uint64_t evicted;          /* pages that were removed because others are worth more */
+    struct wb_capacity capacity; /* of the run; both 0: it had none */
     double theta;
     char last_error[256];      /* why the last run ended, if it was an error */
 };

@@ -194,6 +194,34 @@ static int merge_if_new(struct loop *loop)
     return err == 0 && bytes ? merge(loop) : err;
 }
 
+/*
+ * With a capacity, the crawl of new seeds ends when the repository is full. If it is full already, only the seeds
+ * themselves are fetched: whoever names them wants to know what they are worth.
+ */
+static int limit_seeds(const struct loop *loop, struct wb_crawl_options *options)
+{
+    const struct wb_capacity *capacity = &loop->options->capacity;
+    struct wb_store *store = NULL;
+    struct wb_store_stat stat;
+
+    if (!capacity->pages && !capacity->bytes)
+        return 0;
+    int err = wb_store_open(loop->dir, WB_STORE_READ, &store);
+    if (err == 0)
+        err = wb_store_stat(store, &stat);
+    wb_store_close(store);
+    if (err < 0)
+        return err;
+    if (wb_capacity_full(capacity, stat.pages, stat.bytes_pages))
+        options->max_depth = 0;
+    uint64_t room = capacity->pages > stat.pages ? capacity->pages - stat.pages : 0;
+    if (room && (!options->max_pages || room < options->max_pages))
+        options->max_pages = room;
+    if (capacity->bytes > stat.bytes_pages)
+        options->max_stored_bytes = capacity->bytes - stat.bytes_pages;
+    return 0;
+}
+
 /* Adds the settings of the seeds file, then crawls the seeds as `webbase crawl` would. */
 static int crawl_seeds(struct loop *loop, const struct wb_newseeds *seeds)
 {
@@ -214,6 +242,9 @@ static int crawl_seeds(struct loop *loop, const struct wb_newseeds *seeds)
     options.url_count = seeds->count;
     options.seeds_file = NULL;
     options.run = 0;
+    err = limit_seeds(loop, &options);
+    if (err < 0)
+        return err;
     loop->seeding = true;
     loop->seeded = loop->state.seeded;
     err = crawl(loop, &options);
@@ -260,6 +291,7 @@ static int step_generate(struct loop *loop)
     options.scope = loop->options->crawl.scope;
     options.tried_ms = status->began_ms;
     options.period_ms = loop->options->every_ms;
+    options.capacity = loop->options->capacity;
     options.class_name = loop->options->crawl.class_name;
     options.types = loop->options->crawl.types;
     options.delay_ms = loop->options->crawl.delay_ms >= 0 ? loop->options->crawl.delay_ms : WB_CRAWL_DELAY_MS;
@@ -289,6 +321,7 @@ static int step_crawl(struct loop *loop)
     options.url_count = 0;
     options.seeds_file = NULL;
     options.run = loop->state.status.run;
+    options.list_only = loop->options->capacity.pages || loop->options->capacity.bytes;
     return crawl(loop, &options);
 }
 
@@ -311,6 +344,17 @@ static int step_expunge(struct loop *loop)
     return err;
 }
 
+/* After a transfer, which makes pages visible; before the index, which is of the pages that stay. */
+static int evict(struct loop *loop)
+{
+    const struct wb_cycle_options *o = loop->options;
+    uint64_t evicted = 0;
+    int err = wb_evict(loop->dir, &o->capacity, loop->sink, o->evicted, o->evicted_context, &evicted);
+
+    loop->state.status.evicted += evicted;
+    return err;
+}
+
 static int step_index(struct loop *loop)
 {
     WB_CHECK(loop->state.status.step == WB_CYCLE_INDEX);
@@ -327,6 +371,8 @@ static int step_index(struct loop *loop)
         warn(loop, "transfer: %s", loop->left_out.message);
         err = 0;
     }
+    if (err == 0)
+        err = evict(loop);
     if (err == 0)
         err = wb_cycle_index(&update, &options, loop->sink, &result);
     /* As long as nothing was ever stored, there is nothing to index. */
@@ -524,6 +570,7 @@ static int begin_cycle(struct loop *loop)
     wb_crawl_orders_restart(loop->orders);
     status->cycle = cycle;
     status->theta = theta;
+    status->capacity = loop->options->capacity;
     status->budget = loop->options->generate.budget;
     status->began_ms = wb_clock_wall_ms();
     return enter_step(loop, WB_CYCLE_GENERATE);

@@ -71,6 +71,9 @@ static const struct field {
     FIELD("gone", gone, FIELD_U64),
     FIELD("errors", errors, FIELD_U64),
     FIELD("expunged", expunged, FIELD_U64),
+    FIELD("evicted", evicted, FIELD_U64),
+    FIELD("capacity-pages", capacity.pages, FIELD_U64),
+    FIELD("capacity-bytes", capacity.bytes, FIELD_U64),
 #undef FIELD
 };
 

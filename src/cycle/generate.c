@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "cycle/candidate.h"
+#include "cycle/capacity.h"
 #include "cycle/rankscore.h"
 #include "cycle/thresholds.h"
 #include "os/clock.h"
@@ -54,6 +55,8 @@ struct generate {
     struct pool common, *pools;  /* pools: by class */
     struct wb_candidate_judge judge;
     struct wb_rankscore scores;
+    bool limited;                /* the repository has a capacity: only these newcomers are listed */
+    struct wb_admission admission;
     struct wb_pick site;         /* the current site's pages, if it may not list all of them */
     struct pool *site_pool;
     int64_t now_ms;
@@ -159,6 +162,41 @@ static int judge_page(struct generate *g, struct wb_webdb_page *page, enum wb_ca
     return err < 0 ? err : wb_candidate_judge(&g->judge, page, verdict_out, item_out);
 }
 
+/* The pages compete for room, before it is asked which of them are urgent. */
+static int admit_pages(struct generate *g)
+{
+    struct wb_webdb_pages *pages = NULL;
+    struct wb_webdb_page page;
+    enum wb_candidate_verdict verdict;
+    struct wb_pick_item item;
+    int got = 0, err = wb_admission_open(&g->admission, &g->options->capacity, g->store);
+
+    if (err == 0)
+        err = wb_webdb_pages(g->webdb, &pages);
+    if (err == 0)
+        err = open_ranks(g);
+    g->walked = 0;
+    while (err == 0 && (got = wb_webdb_pages_next(pages, &page)) > 0) {
+        err = go_on(g, "comparing");
+        if (err == 0)
+            err = judge_page(g, &page, &verdict, &item);
+        if (err == 0 && wb_capacity_is_stored(&page))
+            err = wb_admission_stored(&g->admission, &page);
+        else if (err == 0 && verdict == WB_CANDIDATE_YES && wb_capacity_is_newcomer(&page))
+            err = wb_admission_offer(&g->admission, &page);
+    }
+    wb_webdb_pages_close(pages);
+    wb_rankscore_close(&g->scores);
+    wb_admission_decide(&g->admission);
+    return err < 0 ? err : got;
+}
+
+/* Whether there is room for the page, or it has a place. */
+static bool has_room(const struct generate *g, const struct wb_webdb_page *page)
+{
+    return !g->limited || !wb_capacity_is_newcomer(page) || wb_admission_has(&g->admission, page->number);
+}
+
 static int judge_pages(struct generate *g)
 {
     struct wb_webdb_pages *pages = NULL;
@@ -182,7 +220,7 @@ static int judge_pages(struct generate *g)
         sites = g->judge.sites;
         g->out->known++;
         count_verdict(g->out, verdict);
-        if (verdict == WB_CANDIDATE_YES)
+        if (verdict == WB_CANDIDATE_YES && has_room(g, &page))
             err = take_candidate(g, &item);
     }
     if (err == 0 && got == 0)
@@ -527,6 +565,32 @@ static int open_store(struct generate *g)
     return err;
 }
 
+static void init_judge(struct generate *g)
+{
+    const struct wb_generate_options *o = g->options;
+
+    g->judge = (struct wb_candidate_judge){
+        .magic = WB_CANDIDATE_JUDGE_MAGIC,
+        .webdb = g->webdb,
+        .store = g->bars ? g->store : NULL,
+        .list = g->list,
+        .classes = g->classes,
+        .class_count = g->class_count,
+        .refresh = {.policy = o->policy, .theta = g->common.theta, .min_days = o->min_days, .max_days = o->max_days},
+        .thetas = g->thetas,
+        .scope = o->scope,
+        .class_name = o->class_name,
+        .types = o->types,
+        .now_ms = g->now_ms,
+        .tried_ms = o->tried_ms,
+        .depth_limit = o->depth_limit,
+        .period_ms = o->period_ms,
+        .delay_ms = o->delay_ms,
+        .horizon_ms = g->now_ms + (o->horizon_ms ? o->horizon_ms : WB_DAY_MS),
+        .url = WB_URL_INIT,
+    };
+}
+
 static int open_generate(struct generate *g)
 {
     const struct wb_generate_options *o = g->options;
@@ -557,26 +621,8 @@ static int open_generate(struct generate *g)
         return err;
     wb_webdb_count(g->webdb, &count);
     g->known = count.pages;
-    g->judge = (struct wb_candidate_judge){
-        .magic = WB_CANDIDATE_JUDGE_MAGIC,
-        .webdb = g->webdb,
-        .store = g->bars ? g->store : NULL,
-        .list = g->list,
-        .classes = g->classes,
-        .class_count = g->class_count,
-        .refresh = {.policy = o->policy, .theta = g->common.theta, .min_days = o->min_days, .max_days = o->max_days},
-        .thetas = g->thetas,
-        .scope = o->scope,
-        .class_name = o->class_name,
-        .types = o->types,
-        .now_ms = g->now_ms,
-        .tried_ms = o->tried_ms,
-        .depth_limit = o->depth_limit,
-        .period_ms = o->period_ms,
-        .delay_ms = o->delay_ms,
-        .horizon_ms = g->now_ms + (o->horizon_ms ? o->horizon_ms : WB_DAY_MS),
-        .url = WB_URL_INIT,
-    };
+    g->limited = o->capacity.pages || o->capacity.bytes;
+    init_judge(g);
     return 0;
 }
 
@@ -588,6 +634,7 @@ static void close_generate(struct generate *g)
     wb_pick_release(&g->chosen);
     wb_pick_release(&g->site);
     wb_candidate_release(&g->judge);
+    wb_admission_release(&g->admission);
     wb_thresholds_release(&g->thresholds);
     wb_free(g->pools);
     wb_free(g->thetas);
@@ -605,6 +652,11 @@ int wb_generate(const struct wb_generate_options *options, const struct wb_cycle
 
     *generate_out = (struct wb_generate){0};
     int err = open_generate(&g);
+    if (err == 0 && g.limited) {
+        err = admit_pages(&g);
+        wb_candidate_release(&g.judge);
+        init_judge(&g);
+    }
     if (err == 0)
         err = judge_pages(&g);
     if (err == 0)

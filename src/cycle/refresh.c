@@ -46,9 +46,9 @@
 #define THETA_MIN 1e-30
 #define THETA_MAX 1e30
 
-static const char *const words[] = {"optimal", "uniform", "proportional", "adaptive"};
+static const char *const words[] = {"optimal", "uniform", "proportional", "adaptive", "age"};
 
-_Static_assert(sizeof words / sizeof *words == WB_REFRESH_ADAPTIVE + 1, "each policy has a word");
+_Static_assert(sizeof words / sizeof *words == WB_REFRESH_AGE + 1, "each policy has a word");
 
 bool wb_refresh_policy_parse(struct wb_slice word, enum wb_refresh_policy *policy_out)
 {
@@ -103,6 +103,37 @@ static double gain_inverse(double y)
     return x;
 }
 
+/*
+ * x^2/2 - gain(x): how much age a visit removes. It grows from 0 without end, as x^3/3 at first, then as x^2/2. The
+ * value of a page that changes all the time is that of its age, so it is never given up.
+ */
+static double relief(double x)
+{
+    WB_CHECK(x >= 0);
+    if (x > 0.3)
+        return x * x / 2 - gain(x);
+    double rest = 1 / 840.0 - x * (1 / 5760.0 - x / 45360);
+    return x * x * x * (1 / 3.0 - x * (1 / 8.0 - x * (1 / 30.0 - x * (1 / 144.0 - x * rest))));
+}
+
+/* The inverse, by bisection between bounds that are within a small factor of it. */
+static double relief_inverse(double y)
+{
+    WB_CHECK(y >= 0);
+    double low = fmax(cbrt(3 * y), sqrt(2 * y)), high = sqrt(2 * (y + 1));
+
+    if (y < 0.2)
+        high = fmin(high, cbrt(4.81 * y)); /* below 1, relief(x) is at least (1/3 - 1/8) x^3 */
+    for (int step = 0; step < 60 && high > low; step++) {
+        double middle = low + (high - low) / 2;
+        if (relief(middle) < y)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
 /* ---- a page's curve ------------------------------------------------------------------------------ */
 
 struct curve {
@@ -112,6 +143,7 @@ struct curve {
     int64_t origin_ms;    /* the time at which its age is 0 */
     double scale;         /* value = scale * shape(age + ahead) */
     double rate;          /* the shape is gain(rate * age); 0: the shape is the age itself */
+    bool relieves;        /* the shape is relief(rate * age) instead */
     double ahead_days;
     double shut_days;     /* no value before this age */
     double latest_days;   /* at least theta from this age on; INFINITY: no bound */
@@ -154,9 +186,11 @@ static double curve_scale(const struct wb_refresh *refresh, const struct wb_webd
     case WB_REFRESH_ADAPTIVE:
         return 1 / adaptive_interval(refresh, &page->history);
     case WB_REFRESH_OPTIMAL:
+    case WB_REFRESH_AGE:
         break;
     }
-    return page->score > 0 && page->score < 1e100 ? page->score / rate : 0;
+    double unit = refresh->policy == WB_REFRESH_AGE ? rate * rate : rate;
+    return page->score > 0 && page->score < 1e100 ? page->score / unit : 0;
 }
 
 static struct curve page_curve(const struct wb_refresh *refresh, const struct wb_webdb_page *page, double rate)
@@ -170,7 +204,8 @@ static struct curve page_curve(const struct wb_refresh *refresh, const struct wb
                     -(page->failures < 64 ? page->failures : 64) - (near ? NEAR_HALVINGS : 0));
     if (near)
         c.shut_days = fmax(c.shut_days, refresh->max_days > 0 ? fmin(NEAR_DAYS, refresh->max_days) : NEAR_DAYS);
-    c.rate = refresh->policy == WB_REFRESH_OPTIMAL ? rate : 0;
+    c.relieves = refresh->policy == WB_REFRESH_AGE;
+    c.rate = refresh->policy == WB_REFRESH_OPTIMAL || c.relieves ? rate : 0;
     c.never = (page->flags & WB_PAGE_BARRED) != 0;
     if (failing || gone)
         c.origin_ms = page->last_tried_ms;
@@ -195,7 +230,8 @@ static double curve_value(const struct curve *c, double theta, double age_days)
     if (c->never || age_days < c->shut_days)
         return 0;
     double z = c->at_end ? FOREVER_DAYS : age_days + c->ahead_days;
-    double value = c->scale * (!(c->rate > 0) ? z : c->at_end ? 1 : gain(c->rate * z));
+    double shape = c->relieves ? relief(c->rate * z) : !(c->rate > 0) ? z : c->at_end ? 1 : gain(c->rate * z);
+    double value = c->scale * shape;
     /* After the longest interval, a page becomes more urgent the longer it waits. */
     return age_days >= c->latest_days ? fmax(value, theta * (age_days / c->latest_days)) : value;
 }
@@ -208,7 +244,11 @@ static double curve_age(const struct curve *c, double theta)
 
     if (c->never)
         return INFINITY;
-    if (c->at_end)
+    if (c->relieves) {
+        z = need < INFINITY ? relief_inverse(need) / c->rate : INFINITY;
+        if (c->at_end)
+            z = z <= FOREVER_DAYS ? 0 : INFINITY;
+    } else if (c->at_end)
         z = need <= (c->rate > 0 ? 1 : FOREVER_DAYS) ? 0 : INFINITY;
     else if (c->rate > 0) /* so close to its end, the curve rises by less than a double can represent */
         z = need < 1 - 1e-12 ? gain_inverse(need) / c->rate : INFINITY;
@@ -251,6 +291,16 @@ int64_t wb_refresh_due(const struct wb_refresh *refresh, const struct wb_webdb_p
     return due_ms;
 }
 
+double wb_refresh_interval(enum wb_refresh_policy policy, double theta, double rate)
+{
+    struct wb_refresh refresh = {.policy = policy, .theta = theta};
+    struct wb_webdb_page page = {.score = 1, .last_seen_ms = 1, .last_tried_ms = 1};
+
+    WB_CHECK(policy == WB_REFRESH_OPTIMAL || policy == WB_REFRESH_UNIFORM || policy == WB_REFRESH_AGE);
+    struct curve c = page_curve(&refresh, &page, sane_rate(rate));
+    return curve_age(&c, theta);
+}
+
 /* ---- the threshold -------------------------------------------------------------------------------- */
 
 static double sane_theta(double theta)
@@ -289,6 +339,8 @@ double wb_refresh_first_theta(enum wb_refresh_policy policy, double days)
         return age * AVERAGE_RATE;
     case WB_REFRESH_ADAPTIVE:
         return age / ADAPTIVE_DAYS;
+    case WB_REFRESH_AGE:
+        return relief(AVERAGE_RATE * age) / (AVERAGE_RATE * AVERAGE_RATE);
     case WB_REFRESH_OPTIMAL:
         break;
     }

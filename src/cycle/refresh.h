@@ -8,7 +8,12 @@
  *
  *   V = (w / lambda) (1 - exp(-lambda tau) (1 + lambda tau))
  *
- * Visiting the pages of the highest value maximises the weighted freshness of the collection for any budget
+ * for the policy optimal, and for the policy age
+ *
+ *   V = w (tau^2 / 2 - (1 - exp(-lambda tau) (1 + lambda tau)) / lambda^2)
+ *
+ * Visiting the pages of the highest value maximises the weighted freshness of the collection, or minimises its
+ * age, for any budget
  * (docs/design/0011-freshness.md). Times are wall-clock milliseconds; rates and intervals are in days. All functions
  * here are pure: they read no file and no clock.
  */
@@ -22,6 +27,7 @@ enum wb_refresh_policy {
     WB_REFRESH_UNIFORM,      /* visit all pages equally often */
     WB_REFRESH_PROPORTIONAL, /* visit a page as often as it changes */
     WB_REFRESH_ADAPTIVE,     /* each page has an interval, which shrinks after a change and grows otherwise */
+    WB_REFRESH_AGE,          /* visit so that the mean age is least: no page is given up */
 };
 
 /* Reads "optimal" and so on; false if the word names no policy. */
@@ -57,6 +63,12 @@ int64_t wb_refresh_due(const struct wb_refresh *refresh, const struct wb_webdb_p
  * Repeated, it settles where the two are equal.
  */
 double wb_refresh_move_theta(double theta, double due, double budget);
+
+/*
+ * The days between two visits to a page of weight 1 at this threshold; INFINITY: it is never visited again. The policy
+ * must be optimal, uniform or age.
+ */
+double wb_refresh_interval(enum wb_refresh_policy policy, double theta, double rate);
 
 /* A first threshold, before anything is known: a page with an average rate is due after this many days. */
 double wb_refresh_first_theta(enum wb_refresh_policy policy, double days);

@@ -17,7 +17,7 @@ enum {
 int wb_removal_open(const char *dir, bool everywhere, struct wb_removal *removal_out)
 {
     *removal_out = (struct wb_removal){.magic = WB_REMOVAL_MAGIC, .dir = dir, .now_ms = wb_clock_wall_ms(),
-                                       .everywhere = everywhere, .url = WB_URL_INIT};
+                                       .everywhere = everywhere, .reason = WB_EXPUNGE_EXPIRED, .url = WB_URL_INIT};
     return wb_store_open(dir, WB_STORE_WRITE, &removal_out->store);
 }
 
@@ -71,7 +71,7 @@ static int note_expired(struct wb_removal *removal)
     int err = 0;
 
     while (err == 0 && wb_slice_next_line(&rest, &url))
-        err = wb_removal_note(removal, url, WB_EXPUNGE_EXPIRED);
+        err = wb_removal_note(removal, url, removal->reason);
     wb_buf_clear(&removal->expired);
     return err;
 }

@@ -18,6 +18,7 @@ struct wb_removal {
     int64_t now_ms;
     bool everywhere; /* remove all versions, from all snapshots too, in the same commit */
     uint64_t uncommitted;
+    enum wb_expunge reason; /* what is recorded of them: WB_EXPUNGE_EXPIRED, or another one that was set after open */
     struct wb_buf expired; /* URLs, one per line, to be recorded after the store has committed */
     struct wb_url url;
     struct wb_buf key, mem;

@@ -150,6 +150,25 @@ static int add_durations(struct wb_buf *out, struct wb_metrics *m)
     return err;
 }
 
+/* Nothing while nothing is known. */
+static int add_currency(struct wb_buf *out, const struct wb_currency *c)
+{
+    if (c->pages == 0)
+        return 0;
+    int err = wb_buf_printf(out,
+                            "# HELP webbase_freshness Expected share of pages whose copy is still right.\n"
+                            "# TYPE webbase_freshness gauge\nwebbase_freshness %g\n"
+                            "# HELP webbase_age_days Mean days for which copies have been wrong.\n"
+                            "# TYPE webbase_age_days gauge\nwebbase_age_days %g\n"
+                            "# HELP webbase_currency Expected share of pages whose copy was right so many days ago.\n"
+                            "# TYPE webbase_currency gauge\n",
+                            c->freshness, c->age_days);
+
+    for (unsigned b = 0; err == 0 && b < WB_CURRENCY_BETAS; b++)
+        err = wb_buf_printf(out, "webbase_currency{beta_days=\"%u\"} %g\n", wb_currency_betas[b], c->alpha[b]);
+    return err;
+}
+
 static int add_repository(struct wb_buf *out, const struct wb_answer_stat *s)
 {
     const struct {
@@ -175,7 +194,7 @@ static int add_repository(struct wb_buf *out, const struct wb_answer_stat *s)
 
     for (size_t i = 0; i < sizeof gauges / sizeof *gauges && err == 0; i++)
         err = add_gauge(out, gauges[i].name, gauges[i].help, gauges[i].value);
-    return err;
+    return err < 0 ? err : add_currency(out, &s->currency);
 }
 
 /* What `webbase nodes` prints, except for directories, which do not concern readers. */

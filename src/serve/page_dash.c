@@ -60,6 +60,13 @@ static void add_tiles(struct wb_call *call, struct wb_htmlpen *h, const struct w
     add_sampled(h, "streams", "Streams in progress", &now, WB_DASH_STREAMS);
     add_sampled(h, "freshness", "Fresh, estimated", &now, WB_DASH_FRESHNESS);
     add_sampled(h, "age", "Mean age", &now, WB_DASH_AGE);
+    for (unsigned b = 0; s->currency.pages && b < WB_CURRENCY_BETAS; b++) {
+        char name[32], title[64];
+        snprintf(name, sizeof name, "currency-%u", wb_currency_betas[b]);
+        snprintf(title, sizeof title, "Currency, %u d", wb_currency_betas[b]);
+        snprintf(text, sizeof text, "%.1f %%", 100 * s->currency.alpha[b]);
+        add_tile(h, name, title, wb_htmlpen_str(text));
+    }
     wb_htmlpen_raw(h, "</dl>\n");
 }
 

@@ -520,6 +520,10 @@ static void evict_page(struct wb_pagefold *fold)
     WB_CHECK(is_page(fold) && !(fold->page.flags & WB_PAGE_BARRED));
     if (fold->page.has_content)
         clear_content(&fold->page);
+    /* A page that was seen without being stored is of an unwanted type (crawl --types); this one was stored. */
+    if (fold->page.outcome == WB_OUTCOME_UNCHANGED || fold->page.outcome == WB_OUTCOME_REDIRECT)
+        fold->page.outcome = WB_OUTCOME_STORED;
+    fold->page.location = WB_SLICE_EMPTY;
     fold->page.asked_ms = 0;
     fold->touched = true;
 }

@@ -1,12 +1,16 @@
 /* test_wantedtypes.c - media types of --types, and which names promise one. */
 #include "crawl/crawl.h"
-#include "unit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
 
 static void test_sound(void **state)
 {
     static const char *const good[] = {"image/png", "image/*", "*/*", "application/vnd.ms-excel", "Image/SVG+xml"};
-    static const char *const bad[] = {"", "*", "/", "image", "image/", "/png", "*/png", "a/b/c", "text/html;q=1", "a b/c",
-                                      "im*/png", "image/p*"};
+    static const char *const bad[] = {"", "*", "/", "image", "image/", "/png", "*/png", "a/b/c", "text/html;q=1",
+                                      "a b/c", "im*/png", "image/p*"};
 
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
