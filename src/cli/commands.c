@@ -87,8 +87,8 @@ const struct wb_command wb_commands[] = {
      "  webbase crawl --seeds sites.txt --scope domain --max-time 6h",
      wb_crawl_options, 0, WB_ARGS_ANY, wb_cmd_crawl},
 
-    {"webdb", "page URL | pages | exists MD5 | links | sites | count | check | import | export",
-     "page|pages|exists|links|sites|count|check|import|export",
+    {"webdb", "page URL | pages | exists MD5 | links | sites | count | check | delete URL | import | export",
+     "page|pages|exists|links|sites|count|check|delete|import|export",
      "show what is known about pages and links",
      "webdb knows every URL that a crawl or import came across, and every link of a stored\n"
      "page, as of the last update.\n"
@@ -100,6 +100,8 @@ const struct wb_command wb_commands[] = {
      "  sites       the sites, each with its numbers of pages, visits and changes\n"
      "  count       the numbers of pages, of pages with content, and of links\n"
      "  check       read everything and compare the tables; exit status 1 if they are damaged\n"
+     "  delete URL  remove one page from webdb, the store and searches, with all its versions; it is\n"
+     "              not barred, so a crawl may bring it back, and links to it stay\n"
      "  import      load a graph (--vertices, --edges; Common Crawl's format) or rows (--pages,\n"
      "              --links); the files may be gzip'd\n"
      "  export      write the graph of pages, or of --hosts, to --vertices and --edges\n"
@@ -497,6 +499,10 @@ const struct wb_command wb_commands[] = {
      "kept as it is. Both are reported with file and offset. The exit status is 1 if damage\n"
      "remains; 'webbase verify' shows all of it.",
      wb_no_options, 0, 0, wb_cmd_compact},
+
+    {"cluster", "init --store URL [OPTION...] | status", "init|status", "make a cluster of machines, and show it",
+     WB_HELP_CLUSTER,
+     wb_cluster_options, 1, 1, wb_cmd_cluster},
 
     {"nodes", "[list] | add DIR [--update] | remove N", "list|add|remove",
      "show, add and remove the directories that hold the pages",

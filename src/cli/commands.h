@@ -107,6 +107,7 @@ int wb_cmd_restore(const struct wb_options *options);
 int wb_cmd_emulate(const struct wb_options *options);
 int wb_cmd_push(const struct wb_options *options);
 int wb_cmd_expunge(const struct wb_options *options);
+int wb_cmd_cluster(const struct wb_options *options);
 int wb_cmd_run(const struct wb_options *options);
 int wb_cmd_control(const struct wb_options *options);
 int wb_cmd_why(const struct wb_options *options);

@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/secret_args.h"
 #include "os/limits.h"
 
 #include <inttypes.h>
@@ -57,7 +58,9 @@ int main(int argc, char **argv)
     struct wb_options options = {0};
 
     wb_limits_prepare();
-    int result = wb_options_parse(argc, argv, &options);
+    int result = wb_secret_args_hide(argc, argv);
+    if (result == 0)
+        result = wb_options_parse(argc, argv, &options);
     if (result == 0)
         result = run(&options);
     if (wb_output_flush() < 0 && result == 0)

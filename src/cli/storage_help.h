@@ -24,6 +24,27 @@
     "\n" \
     "  webbase -r big init --design 'Incr[uniform,log]' --nodes /disk1/pages,/disk2/pages"
 
+#define WB_HELP_CLUSTER \
+    "A cluster is a collection on many machines. Its registry, which says which machine has\n" \
+    "which part of it, is in a database: -r postgres://USER@HOST:PORT/NAME, or, for machines of\n" \
+    "one host, -r sqlite:///FILE. Everything that is to outlive a machine is in the store.\n" \
+    "\n" \
+    "  init    make the registry of a cluster without machines. The number of shards, the store\n" \
+    "          and the lease cannot be changed later; more shards than machines let new ones\n" \
+    "          have their share. Each site belongs to one shard\n" \
+    "  status  show what somebody should see to, the machines (up, down or draining, with what\n" \
+    "          is left of their leases) and what they hold\n" \
+    "\n" \
+    "With --json, status prints one object: machines, shards (with holder, term, copies, pages\n" \
+    "and safe_ms, for how long the oldest thing that is not in the store has waited), the\n" \
+    "generation that readers use, and problems, which are sentences.\n" \
+    "\n" \
+    "A password is best kept in ~/.pgpass. One in the URL is in no message, and is hidden from\n" \
+    "the list of processes as soon as the command runs.\n" \
+    "\n" \
+    "  webbase cluster init -r postgres://web@db/web --store s3://pages/web --copies 2\n" \
+    "  webbase cluster status -r postgres://web@db/web"
+
 #define WB_HELP_TRANSFER \
     "In a batch design, crawls and imports store pages on the update nodes, where readers do\n" \
     "not see them. transfer waits until running exports and streams have ended, moves all\n" \

@@ -23,6 +23,7 @@
 #include "webdb/webdb.h"
 
 #define WB_DOCID_NONE UINT32_MAX
+#define WB_DEPTH_DELETED 0xfffe /* of a URL that was deleted by hand: searches do not show it (the column depth) */
 
 /* ---- columns ------------------------------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@ import hashlib, os, pty, signal, subprocess, time
 from e2e import *
 
 COMMANDS = ('init import export get stream versions snapshot history stat verify compact nodes backup restore url help webdb update generate push '
-            'expunge run control serve advise').split()
+            'expunge run control serve advise cluster').split()
 
 
 @test
