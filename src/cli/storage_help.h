@@ -110,21 +110,22 @@
 
 #define WB_HELP_BACKUP \
     "Brings the newest state of the repository to the vault at URL, s3://BUCKET/PREFIX or\n" \
-    "file:///DIR, while others go on writing to it. Only what is new is shipped: bytes behind those\n" \
-    "that went before, rows of the catalog that differ, new files. When it has ended, 'webbase\n" \
-    "restore URL DIR' makes a repository with everything that was in this one: pages with all\n" \
-    "versions, snapshots, webdb, the journal, indexes and streams.\n" \
+    "file:///DIR, while others go on writing to it. Only what is new is shipped: bytes behind\n" \
+    "those that went before, rows of the catalog that differ, new files. When it has ended,\n" \
+    "'webbase restore URL DIR' makes a repository with everything that was in this one: pages\n" \
+    "with all versions, snapshots, webdb, the journal, indexes and streams.\n" \
     "\n" \
-    "Older states can be restored for as long as --keep says, and 'webbase backup URL --list' shows\n" \
-    "them. After 'expunge' and 'compact', the next backup deletes every object that has bytes of the\n" \
-    "page, and all older states with it.\n" \
+    "Older states can be restored for as long as --keep says, and 'webbase backup URL --list'\n" \
+    "shows them. After 'expunge' and 'compact', the next backup deletes every object that has\n" \
+    "bytes of the page, and all older states with it.\n" \
     "\n" \
     "A vault belongs to one copy of one repository. If this directory was copied, or restored,\n" \
     "--take-over makes it the owner; the other copy is refused from then on.\n" \
     "\n" \
-    "Keys for s3:// are in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in ~/.aws/credentials;\n" \
-    "AWS_ENDPOINT_URL names a store that is not Amazon's. If the store is away, backup gives up\n" \
-    "after 30 seconds; with --follow it goes on trying, and says so once.\n" \
+    "Keys for s3:// are in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in\n" \
+    "~/.aws/credentials; AWS_ENDPOINT_URL names a store that is not Amazon's. If the store is\n" \
+    "away, backup gives up after 30 seconds; with --follow it goes on trying, and says so\n" \
+    "once.\n" \
     "\n" \
     "  webbase backup s3://archive/pages\n" \
     "  webbase backup file:///mnt/vault --follow --every 1s\n" \
