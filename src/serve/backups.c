@@ -53,8 +53,7 @@ static int64_t gauge_value(const struct wb_vault_status *s, enum gauge gauge, in
     case GAUGES:
         break;
     }
-    WB_CHECK(!"a gauge");
-    return 0;
+    wb_check_failed("a gauge", __FILE__, __LINE__, __func__);
 }
 
 int wb_backups_metrics(const struct wb_answer_backups *backups, int64_t now_ms, struct wb_buf *out)

@@ -45,7 +45,8 @@ static int write_file(const char *path, struct wb_slice bytes)
     if (!file)
         return wb_fail_errno("cannot write %s", path);
     bool good = fwrite(bytes.ptr, 1, bytes.len, file) == bytes.len;
-    return (fclose(file) == 0) & good ? 0 : wb_fail_errno("cannot write %s", path);
+    good = fclose(file) == 0 && good;
+    return good ? 0 : wb_fail_errno("cannot write %s", path);
 }
 
 /* ---- one function for each command; *answer_out is the number after "ok" ---------------------------------------- */

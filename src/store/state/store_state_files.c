@@ -20,7 +20,9 @@ void wb_state_node_dir(const struct wb_catalog_node *row, char dir_out[WB_STATE_
     bool own = row->inside && strcmp(row->dir, ".") == 0;
 
     WB_CHECK(row->number > 0);
-    snprintf(dir_out, WB_STATE_NODE_MAX, own ? "" : "node%u", row->number);
+    dir_out[0] = '\0';
+    if (!own)
+        snprintf(dir_out, WB_STATE_NODE_MAX, "node%u", row->number);
 }
 
 /* The directory of the node with a number; "" also if there is only the repository's own. */

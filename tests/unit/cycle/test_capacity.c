@@ -78,7 +78,8 @@ static void test_admission(void **state)
             assert_int_equal(wb_admission_stored(&admission, &page), 0);
         }
         for (size_t i = 0; i < new_count; i++) {
-            struct wb_webdb_page page = {.number = i, .score = (double)RANDOM(8), .failures = (uint16_t)RANDOM(3)};
+            struct wb_webdb_page page = {.number = i, .score = (double)RANDOM(8)};
+            page.failures = (uint16_t)RANDOM(3);
             new[i] = page.score / (1 << page.failures);
             assert_int_equal(wb_admission_offer(&admission, &page), 0);
         }

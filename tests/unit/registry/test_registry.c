@@ -347,7 +347,7 @@ static void test_giving(void **state)
     assert_false(wb_registry_holds(m[0], 0, NULL));
     assert_false(wb_registry_holds(m[1], 0, NULL));
     must_ok(wb_registry_renew(m[1], &news));
-    int64_t term;
+    int64_t term = 0;
     assert_true(news.shards_changed && wb_registry_holds(m[1], 0, &term));
     assert_int_equal(term, 2);
     assert_int_equal(wb_registry_hand_over(m[0], 0, "b"), WB_E_DENIED);

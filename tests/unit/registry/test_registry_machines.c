@@ -169,7 +169,7 @@ static void check_beliefs(void)
             print_error("shard %d: process %d in term %lld, and %.3f s later process %d in term %lld\n", x->shard,
                         x->process, (long long)x->term, (double)(y->at_ns - x->at_ns) / 1e9, y->process,
                         (long long)y->term);
-            must(!"terms and holders follow each other");
+            must_failed("terms and holders follow each other", __FILE__, __LINE__);
         }
     }
 }

@@ -76,7 +76,7 @@ static void check_believers(void)
             if (one) {
                 print_error("at %lld both process %td (%s) and %u (%s) believe that they hold shard %u\n",
                             (long long)true_ms, one - sim.processes, names[one->machine], i, names[p->machine], shard);
-                must(!"one believer at a time");
+                must_failed("one believer at a time", __FILE__, __LINE__);
             }
             one = p;
         }
@@ -114,7 +114,7 @@ static void freeze(unsigned one_in)
 static void twin_refuses(const struct process *p, unsigned shard, const char *what)
 {
     print_error("process %td (%s), shard %u: %s\n", p - sim.processes, names[p->machine], shard, what);
-    must(!"the twin allows it");
+    must_failed("the twin allows it", __FILE__, __LINE__);
 }
 
 /* Whether a machine's lease was over when this commit happened. Its row may be changed by it, so the look before
@@ -189,7 +189,7 @@ static struct process *process_of_sql(const struct wb_sql *sql)
     for (unsigned i = 0; i < sim.count; i++)
         if (sim.processes[i].r && sim.processes[i].r->sql == sql)
             return &sim.processes[i];
-    must(!"a process");
+    must_failed("a process", __FILE__, __LINE__);
     return NULL;
 }
 

@@ -126,7 +126,8 @@ static void test_random(void **state)
         double largest = 0, least = 1e30, most = 0;
         for (unsigned i = 0; i < shards; i++) {
             view.shards.items[i].bytes = chance_one_in(&chance, 3) ? 0 : chance_below(&chance, 1000000);
-            largest = view.shards.items[i].bytes > largest ? (double)view.shards.items[i].bytes : largest;
+            double bytes = (double)view.shards.items[i].bytes;
+            largest = bytes > largest ? bytes : largest;
         }
         settle(&view);
         for (unsigned i = 1; i < machines; i++) {
