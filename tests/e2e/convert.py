@@ -231,7 +231,7 @@ def every_command_knows_an_unfinished_copy(folder):
     half = folder / 'half'
     half.mkdir()
     (half / 'webbase.unfinished').write_text('webbase unfinished copy\nformat 1\n')
-    others = {'advise', 'extract', 'help', 'robots', 'url', 'web', 'control', 'emulate', 'restore'}
+    others = {'advise', 'extract', 'help', 'robots', 'url', 'web', 'control', 'emulate', 'restore', 'cluster'}
     text = call(None, 'help').stdout.decode().split('Commands:')[1].split('Options:')[0]
     names = {line.split()[0] for line in text.splitlines() if line.strip()}
     assert names == {user.split()[0] for user in USERS} | others, names
