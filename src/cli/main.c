@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "guest/guest.h"
 #include "os/limits.h"
 
 #include <inttypes.h>
@@ -56,6 +57,8 @@ int main(int argc, char **argv)
 {
     struct wb_options options = {0};
 
+    if (argc > 0 && strcmp(argv[0], WB_GUEST_NAME) == 0)
+        return wb_guest_main(argc, argv);
     wb_limits_prepare();
     int result = wb_options_parse(argc, argv, &options);
     if (result == 0)

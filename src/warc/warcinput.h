@@ -12,7 +12,7 @@
 #define WB_WARC_WARCINPUT_H
 
 #include "os/file.h"
-#include "warc/zipdir.h"
+#include "zipdir/zipdir.h"
 
 #include <openssl/evp.h>
 

@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "warc/wacz.h"
-#include "warc/zipdir.h"
+#include "zipdir/zipdir.h"
 
 #include <unistd.h>
 

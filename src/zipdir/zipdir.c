@@ -7,7 +7,7 @@
  * of the file, and entries with each other. Files in several parts, and bytes before or between the parts of the
  * directory, are refused.
  */
-#include "warc/zipdir.h"
+#include "zipdir/zipdir.h"
 
 #include "base/bytes.h"
 #include "base/check.h"

@@ -1,12 +1,12 @@
 /*
- * zipdir.h - private to warc: the directory of a ZIP file, read from a stranger.
+ * zipdir.h - the door of zipdir: the directory of a ZIP file, read from a stranger.
  *
  * The directory is at the end of the file and is small, so it is read whole. It is refused unless every entry lies
  * inside the file, before the directory, and overlaps no other: then reading all entries costs no more than the size
  * of the file says.
  */
-#ifndef WB_WARC_ZIPDIR_H
-#define WB_WARC_ZIPDIR_H
+#ifndef WB_ZIPDIR_ZIPDIR_H
+#define WB_ZIPDIR_ZIPDIR_H
 
 #include "base/buf.h"
 #include "base/vec.h"
