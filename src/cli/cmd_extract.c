@@ -70,6 +70,9 @@ static int write_page(const char *file, const struct wb_extract *e)
     wb_json_field_bool(&j, "feed", e->feed);
     wb_json_field_bool(&j, "text_cut", e->text_cut);
     wb_json_field_u64(&j, "links_left_out", e->links_left_out);
+    if (*e->module_error)
+        wb_json_field_str(&j, "module_error", e->module_error);
+    wb_extract_json_facts(&j, e);
     write_links(&j, e);
     wb_json_field_slice(&j, "text", e->text);
     wb_json_field_slice(&j, "main_text", e->main_text);

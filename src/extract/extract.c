@@ -11,11 +11,13 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "extract/extract.h"
+#include "extract/foreign.h"
 #include "extract/html.h"
 #include "extract/module.h"
 
 /* The modules. The first one that accepts the media type gets the page. */
-static const struct wb_module *const modules[] = {&wb_module_html, &wb_module_text, &wb_module_xml};
+static const struct wb_module *const modules[] = {&wb_module_html, &wb_module_text, &wb_module_xml,
+                                                 &wb_module_picture, &wb_module_office};
 
 /* Those of files that only say what they need; asked first, if that is wanted. */
 static const struct wb_module *const needy[] = {&wb_module_css, &wb_module_script};
@@ -47,6 +49,7 @@ void wb_extractor_free(struct wb_extractor *x)
     WB_CHECK(x->magic == WB_EXTRACTOR_MAGIC && !x->input); /* not while it extracts a page */
     x->magic = 0;
     wb_html_free(x->html);
+    wb_foreign_free(x);
     wb_buf_release(&x->decoded);
     wb_buf_release(&x->text_memory);
     wb_buf_release(&x->main_text);
@@ -72,7 +75,7 @@ static void empty_buf(struct wb_buf *buf)
 /* Prepares the extractor and *out for a page: everything is empty, and the base is the page's URL. */
 static int begin_page(struct wb_extractor *x, const struct wb_extract_input *input, struct wb_extract *out)
 {
-    *out = (struct wb_extract){.module = "", .charset = "", .language = ""};
+    *out = (struct wb_extract){.module = "", .module_error = "", .charset = "", .language = ""};
     out->title = out->description = out->canonical = out->base = out->lang = out->robots = out->author = out->type =
         WB_SLICE_EMPTY;
     out->text = out->main_text = WB_SLICE_EMPTY;
@@ -81,7 +84,7 @@ static int begin_page(struct wb_extractor *x, const struct wb_extract_input *inp
     x->utf8 = WB_SLICE_EMPTY;
     x->text = (struct wb_collapse){NULL, 0, 0, 0, false};
     x->has_main_text = false;
-    x->link_count = x->url_bytes = x->span_count = 0;
+    x->link_count = x->url_bytes = x->span_count = x->fact_count = 0;
     x->page++;
     wb_arena_clear(&x->arena);
     empty_buf(&x->decoded);
@@ -110,9 +113,8 @@ bool wb_extract_is_needy(struct wb_slice type)
  * Chooses the module for a page, or NULL. The root element corrects two common mistakes: feeds that
  * are served as HTML, and XHTML that is served as XML.
  */
-static const struct wb_module *choose_module(const struct wb_extract_input *input)
+static const struct wb_module *choose_module(const struct wb_extract_input *input, struct wb_slice type)
 {
-    struct wb_slice type = input->type.len ? input->type : wb_sniff_type(input->body);
     const struct wb_module *chosen = NULL;
 
     if (input->wants & WB_EXTRACT_NEEDS)
@@ -148,6 +150,8 @@ static void end_page(struct wb_extractor *x, unsigned wants)
 
     out->links = x->links;
     out->link_count = x->link_count;
+    out->facts = x->facts;
+    out->fact_count = x->fact_count;
     out->text_cut = x->text.cut;
     out->text = x->text.len ? wb_slice(x->text.ptr, x->text.len) : WB_SLICE_EMPTY;
     if (!x->has_main_text)
@@ -165,6 +169,19 @@ static void end_page(struct wb_extractor *x, unsigned wants)
     }
 }
 
+static int run_module(struct wb_extractor *x, const struct wb_module *module)
+{
+    const struct wb_extract_input *input = x->input;
+    int err = 0;
+
+    x->out->module = module->name;
+    if (!module->binary) {
+        x->out->charset = wb_charset_of(input->body, input->charset, module->charset_kind);
+        err = wb_charset_decode(x->out->charset, input->body, WB_PAGE_MAX_BYTES, &x->decoded, &x->utf8);
+    }
+    return err < 0 ? err : module->run(x);
+}
+
 int wb_extract(struct wb_extractor *x, const struct wb_extract_input *input, struct wb_extract *extract_out)
 {
     struct wb_extract_input asked = *input;
@@ -174,14 +191,14 @@ int wb_extract(struct wb_extractor *x, const struct wb_extract_input *input, str
     if (asked.wants & (WB_EXTRACT_LANGUAGE | WB_EXTRACT_SIMHASH))
         asked.wants |= WB_EXTRACT_TEXT;
     int err = begin_page(x, &asked, extract_out);
-    const struct wb_module *module = choose_module(input);
-    if (err < 0 || !module)
+    struct wb_slice type = input->type.len ? input->type : wb_sniff_type(input->body);
+    int guest = wb_foreign_first(type);
+    const struct wb_module *module = guest < 0 ? choose_module(input, type) : NULL;
+    if (!module && guest < 0)
+        guest = wb_foreign_last(type);
+    if (err < 0 || (!module && guest < 0))
         goto done;
-    extract_out->module = module->name;
-    extract_out->charset = wb_charset_of(input->body, input->charset, module->charset_kind);
-    err = wb_charset_decode(extract_out->charset, input->body, WB_PAGE_MAX_BYTES, &x->decoded, &x->utf8);
-    if (err == 0)
-        err = module->run(x);
+    err = module ? run_module(x, module) : wb_foreign_run(x, guest, type);
     WB_CHECK(err == 0 || err == WB_E_NOMEM);       /* any bytes are a page */
     WB_CHECK(x->link_count <= WB_EXTRACT_LINKS_MAX && x->text.len <= WB_EXTRACT_TEXT_MAX);
     if (err == 0)

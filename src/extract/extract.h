@@ -91,6 +91,12 @@ struct wb_extract_span {
     uint32_t flags;      /* enum wb_extract_span_flags */
 };
 
+/* What a page says besides: "width" is "640". Names are letters, digits, '_', '-' and '.', and no two are equal. */
+struct wb_extract_fact {
+    struct wb_slice name, value;
+};
+
+#define WB_EXTRACT_FACTS_MAX 64u         /* per page; names have at most 64 bytes, values at most 4096 */
 #define WB_EXTRACT_ANCHOR_MAX 512
 #define WB_EXTRACT_LINKS_MAX (1u << 16)  /* per page; further links are only counted (sitemaps have 50,000) */
 #define WB_EXTRACT_TEXT_MAX (8u << 20)   /* longer text is cut off */
@@ -113,7 +119,10 @@ unsigned wb_robotstag_of_head(struct wb_slice head, struct wb_slice agent);
 /* ---- extracting --------------------------------------------------------------------------- */
 
 struct wb_extract {
-    const char *module;          /* "html", "text", "xml", "css", "script"; "" if no module accepts the type */
+    const char *module;          /* "html", "text", "xml", "css", "script", "image", "office", "pdf", or the name of
+                                    a user's; "" if no module accepts the type */
+    const char *module_error;    /* "failed": a document is damaged, or not what its type says. "crash", "time",
+                                    "memory": what a module in a process of its own came to. Otherwise "" */
     const char *charset;         /* the encoding, by the standard's name; "" for binary types */
     struct wb_slice title, description;
     struct wb_slice canonical;   /* resolved; empty if there is none */
@@ -133,6 +142,8 @@ struct wb_extract {
     uint64_t simhash;            /* of the main text, or of the text if there is no main text; 0: no words */
     const struct wb_extract_link *links; /* in document order */
     size_t link_count;
+    const struct wb_extract_fact *facts; /* in the order in which they were found */
+    size_t fact_count;
     uint64_t links_left_out;     /* how many exceeded WB_EXTRACT_LINKS_MAX */
     bool text_cut;               /* the text exceeded WB_EXTRACT_TEXT_MAX */
     bool sitemap;                /* the links are those of a sitemap or sitemap index... */
@@ -172,6 +183,35 @@ int wb_extract(struct wb_extractor *extractor, const struct wb_extract_input *in
 int wb_sitemap_extract(struct wb_extractor *extractor, struct wb_slice url, struct wb_slice bytes,
                        struct wb_extract *extract_out);
 
+/* ---- modules of users (foreign.c) ------------------------------------------------------------- */
+
+#define WB_EXTRACT_MODULES_MAX 16u
+
+/* A module of a user: see webbase/module.h. */
+struct wb_extract_module {
+    char *name, *file, *argument;
+    char *types; /* "image/png,text/x-note" */
+};
+
+/* What a page may cost a module in a process of its own, PDF included. */
+struct wb_extract_limits {
+    unsigned time_s;
+    uint64_t memory_bytes;
+};
+
+/*
+ * From now on, extractors of this process, and of processes that it forks, use these modules. The first that names a
+ * type gets its pages, and all of them come before what is built in. Call it before there are extractors.
+ */
+int wb_extract_use(const struct wb_extract_module *modules, size_t count, const struct wb_extract_limits *limits);
+
+/* How many pages these processes gave to a module since, and how many of those ended in an error. */
+void wb_extract_used(size_t module, uint64_t *pages_out, uint64_t *errors_out);
+
+/* Starts a module and ends it. *types_out, to be freed, is what it reads; the error names the file. */
+int wb_extract_module_check(const struct wb_extract_module *module, const struct wb_extract_limits *limits,
+                            char **types_out);
+
 /* ---- what is remembered of a page (factfinder.c) -------------------------------------------- */
 
 struct wb_link_slot;
@@ -206,6 +246,16 @@ int wb_factfinder_read(struct wb_factfinder *finder, const struct wb_page *page,
  */
 int wb_factfinder_links(struct wb_factfinder *finder, const struct wb_extract *extract, bool nofollow,
                         const struct wb_pagelink **links_out, size_t *count_out);
+
+/* ---- facts -------------------------------------------------------------------------------- */
+
+struct wb_json;
+
+/* Adds "facts":{NAME:VALUE}: a value that is a number as such, others as strings; nothing if there are no facts. */
+void wb_extract_json_facts(struct wb_json *j, const struct wb_extract *extract);
+
+/* True if a value is a number as JSON writes one; *number_out (may be NULL) is its value. */
+bool wb_extract_number(struct wb_slice value, double *number_out);
 
 /* ---- fingerprints ------------------------------------------------------------------------- */
 

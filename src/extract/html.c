@@ -272,4 +272,5 @@ static bool accepts_html(struct wb_slice type)
            wb_slice_equal(type, WB_SLICE_LIT("application/xhtml+xml"));
 }
 
-const struct wb_module wb_module_html = {"html", WB_CHARSET_HTML, accepts_html, run_html};
+const struct wb_module wb_module_html = {
+    .name = "html", .charset_kind = WB_CHARSET_HTML, .accepts = accepts_html, .run = run_html};

@@ -2,21 +2,22 @@
  * module.h - private to extract: what a module is, and the sink that it writes into. To add a module,
  * this is the header to read.
  *
- * A module understands one family of media types. Five exist: html (html.c and the files that html.h
- * lists), text (plaintext.c, the shortest example), xml (xmlpage.c, with sitemap.c and feed.c), and css and
- * script (csslinks.c, scriptlinks.c), which only find what such files need.
- * To add one, for PDF say:
+ * A module understands one family of media types. These exist: html (html.c and the files that html.h
+ * lists), text (plaintext.c, the shortest example), xml (xmlpage.c, with sitemap.c and feed.c), image (picture.c),
+ * office (office.c and the files that office.h lists), and css and script (csslinks.c, scriptlinks.c), which only find
+ * what such files need. PDF and the modules of users are read in processes of their own (foreign.c).
+ * To add one, for sound say:
  *
- *   1. Write pdf.c. It defines `const struct wb_module wb_module_pdf`.
+ *   1. Write sound.c. It defines `const struct wb_module wb_module_sound`.
  *   2. Declare that below, and add it to the table in extract.c and to meson.build.
  *   3. If such pages come without a media type, add their first bytes to sniff.c.
- *   4. Add tests/unit/extract/test_pdf.c and, because it reads bytes from the web, fuzz/fuzz_pdf.c.
+ *   4. Add tests/unit/extract/test_sound.c and, because it reads bytes from the web, fuzz/fuzz_sound.c.
  *
  * What happens to a page:
  *
  *   extract.c   chooses the first module whose accepts() likes the media type
  *   extract.c   determines the encoding and converts the body to UTF-8 (x->utf8)
- *   pdf.c       run(x): reads x->utf8 (or, if its format is not text, the bytes in x->input->body)
+ *   sound.c     run(x): reads x->utf8 (or, if its format is not text, the bytes in x->input->body)
  *                 wb_sink_room(), then wb_sink_text() and wb_sink_break()   if text is wanted
  *                 wb_sink_link()                                            for every link
  *                 x->out->title = ..., lang, published_ms, ...              for the facts it finds
@@ -39,6 +40,7 @@ struct wb_extractor;
 
 struct wb_module {
     const char *name;                       /* what struct wb_extract calls module: "html", "text", "xml" */
+    bool binary;                            /* its documents are bytes and not text: there is no x->utf8 */
     enum wb_charset_kind charset_kind;      /* how the document may declare its encoding */
     bool (*accepts)(struct wb_slice type);  /* is given a media type in lower case, without parameters */
     int (*run)(struct wb_extractor *x);
@@ -49,6 +51,9 @@ extern const struct wb_module wb_module_text; /* plaintext.c */
 extern const struct wb_module wb_module_xml;  /* xmlpage.c */
 extern const struct wb_module wb_module_css;  /* csslinks.c; only if WB_EXTRACT_NEEDS is wanted... */
 extern const struct wb_module wb_module_script; /* scriptlinks.c; ...like this one */
+
+extern const struct wb_module wb_module_picture; /* picture.c */
+extern const struct wb_module wb_module_office;  /* office.c */
 
 /* The cache of resolved hrefs has this many slots. */
 #define WB_SINK_SLOTS 256
@@ -92,6 +97,9 @@ struct wb_extractor {
     size_t url_bytes;            /* the sum of wb_sink_cost() of the page's links */
 
     struct wb_buf css;           /* working memory of csslinks.c */
+    struct wb_extract_fact facts[WB_EXTRACT_FACTS_MAX];
+    size_t fact_count;
+    struct wb_guests *foreign;  /* guests and their memory (foreign.c), made on first use */
     struct wb_html *html;        /* the working memory of the html module, made on first use */
 };
 
@@ -128,6 +136,15 @@ int wb_sink_keep_raw_words(struct wb_extractor *x, struct wb_slice raw, unsigned
  * later.
  */
 int wb_sink_link(struct wb_extractor *x, const struct wb_extract_link *link, size_t *link_out);
+
+/*
+ * Adds a fact, or replaces the value of the fact of this name. Both slices must stay valid until the next page. Facts
+ * beyond the limits of extract.h, and values of nothing, are dropped.
+ */
+int wb_sink_fact(struct wb_extractor *x, struct wb_slice name, struct wb_slice value);
+
+/* A date of a document: 0, which means nothing, unless it is one of the years 1 to 9999. */
+int64_t wb_sink_time(int64_t time_ms);
 
 /* How many bytes a resolved URL is counted as: resolving takes as long as the base, even if the result is short. */
 static inline size_t wb_sink_cost(const struct wb_extractor *x, struct wb_slice url)

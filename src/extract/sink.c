@@ -7,6 +7,7 @@
  * appended again.
  */
 #include "base/check.h"
+#include "base/date.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -165,6 +166,38 @@ int wb_sink_base(struct wb_extractor *x, struct wb_slice href)
     x->out->base = url;
     x->page++; /* forget what was resolved against the old base */
     return 0;
+}
+
+/* ---- facts ------------------------------------------------------------------------------- */
+
+enum { FACT_NAME_MAX = 64, FACT_VALUE_MAX = 4096 };
+
+int wb_sink_fact(struct wb_extractor *x, struct wb_slice name, struct wb_slice value)
+{
+    size_t at = 0;
+
+    WB_CHECK(x->out);
+    if (name.len == 0 || name.len > FACT_NAME_MAX || value.len == 0 || value.len > FACT_VALUE_MAX)
+        return 0;
+    while (at < x->fact_count && !wb_slice_equal(x->facts[at].name, name))
+        at++;
+    if (at == WB_EXTRACT_FACTS_MAX)
+        return 0;
+    if (at < x->fact_count) {
+        x->facts[at].value = value;
+        return 0;
+    }
+    int err = wb_sink_keep(x, name, &x->facts[at].name);
+    x->facts[at].value = value;
+    x->fact_count += err == 0;
+    return err;
+}
+
+int64_t wb_sink_time(int64_t time_ms)
+{
+    char text[WB_DATE_HTTP_BYTES];
+
+    return wb_date_format_http(time_ms, text) ? time_ms : 0;
 }
 
 /* ---- links ------------------------------------------------------------------------------- */

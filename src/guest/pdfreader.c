@@ -68,10 +68,20 @@ static void read_links(PopplerPage *page, const struct webbase_output *out, unsi
     lib.call_poppler_page_free_link_mapping(links);
 }
 
+/* Lines are as wide as the page; only its end is one of a paragraph. */
+static void join_lines(char *text)
+{
+    for (; *text; text++)
+        if (*text == '\n')
+            *text = ' ';
+}
+
 /* Returns false when there is no room for more text. */
 static bool read_page(PopplerPage *page, const struct webbase_output *out, unsigned *anchors)
 {
     char *text = lib.call_poppler_page_get_text(page);
+    if (text)
+        join_lines(text);
     bool room = !text || out->text(out, text, strlen(text)) == 0;
 
     lib.call_g_free(text);

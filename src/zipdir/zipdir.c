@@ -14,6 +14,7 @@
 #include "base/error.h"
 
 #include <inttypes.h>
+#include <libdeflate.h>
 #include <stdlib.h>
 
 #define LOCAL_BYTES 30
@@ -286,4 +287,47 @@ int wb_zipdir_data(const struct wb_file *file, const struct wb_zipdir_entry *ent
         return wb_fail(WB_E_CORRUPT, "%s:%.*s has a damaged header", file->path, WB_SLICE_ARG(entry->name));
     *data_out = data;
     return 0;
+}
+
+static int inflate_entry(const struct wb_file *file, const struct wb_zipdir_entry *entry, struct wb_slice packed,
+                         struct wb_buf *out)
+{
+    struct libdeflate_decompressor *inflater = libdeflate_alloc_decompressor();
+    size_t got = 0;
+
+    if (!inflater)
+        return wb_fail_nomem();
+    enum libdeflate_result result =
+        libdeflate_deflate_decompress(inflater, packed.ptr, packed.len, out->ptr, (size_t)entry->size, &got);
+    libdeflate_free_decompressor(inflater);
+    if (result != LIBDEFLATE_SUCCESS || got != entry->size)
+        return wb_fail(WB_E_CORRUPT, "%s:%.*s is damaged", file->path, WB_SLICE_ARG(entry->name));
+    out->len = got;
+    return 0;
+}
+
+int wb_zipdir_load(const struct wb_file *file, const struct wb_zipdir_entry *entry, size_t max, struct wb_buf *out)
+{
+    struct wb_buf packed = WB_BUF_INIT;
+    uint64_t data;
+    int err = wb_zipdir_data(file, entry, &data);
+
+    wb_buf_clear(out);
+    if (err == 0 && entry->size > max)
+        err = wb_fail(WB_E_LIMIT, "%s:%.*s is too large", file->path, WB_SLICE_ARG(entry->name));
+    if (err == 0)
+        err = wb_buf_reserve(out, (size_t)entry->size + 1);
+    if (err == 0)
+        err = wb_buf_reserve(&packed, (size_t)entry->packed + 1);
+    if (err == 0)
+        err = wb_file_read_exact(file, data, packed.ptr, (size_t)entry->packed);
+    packed.len = err == 0 ? (size_t)entry->packed : 0;
+    if (err == 0 && entry->method == WB_ZIPDIR_DEFLATED)
+        err = inflate_entry(file, entry, wb_buf_slice(&packed), out);
+    else if (err == 0)
+        err = wb_buf_append_slice(out, wb_buf_slice(&packed));
+    if (err == 0 && libdeflate_crc32(0, out->ptr, out->len) != entry->crc)
+        err = wb_fail(WB_E_CORRUPT, "%s:%.*s is damaged", file->path, WB_SLICE_ARG(entry->name));
+    wb_buf_release(&packed);
+    return err;
 }

@@ -46,4 +46,10 @@ void wb_zipdir_release(struct wb_zipdir *dir);
  */
 int wb_zipdir_data(const struct wb_file *file, const struct wb_zipdir_entry *entry, uint64_t *data_out);
 
+/*
+ * Reads an entry and inflates it. WB_E_LIMIT if that gives more than max bytes, WB_E_CORRUPT if they are not what the
+ * directory says; and as above.
+ */
+int wb_zipdir_load(const struct wb_file *file, const struct wb_zipdir_entry *entry, size_t max, struct wb_buf *out);
+
 #endif
