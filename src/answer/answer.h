@@ -85,6 +85,7 @@ struct wb_answer_stat {
     struct wb_index_info index;
     uint64_t unmerged; /* bytes of the journal */
     struct wb_cycle_status cycle;
+    struct wb_modules modules;
     bool has_dispenser;
     struct wb_buf dispenser; /* its URL, which may contain a password; empty: the repository's own */
 };

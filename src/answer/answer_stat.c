@@ -23,6 +23,9 @@ static int read_facts(const char *dir, struct wb_answer_stat *facts)
     facts->has_cycle = err == 0;
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
+    err = wb_modules_read(dir, &facts->modules);
+    if (err < 0)
+        return err;
     /* Only the owner of the repository may read its URL, which can contain a password. */
     err = wb_crawl_dispenser(dir, &facts->dispenser, &facts->has_dispenser);
     if (err < 0)
@@ -40,6 +43,7 @@ int wb_answer_stat_read(const char *dir, struct wb_store *store, struct wb_answe
 void wb_answer_stat_release(struct wb_answer_stat *stat)
 {
     wb_buf_release(&stat->dispenser);
+    wb_modules_release(&stat->modules);
 }
 
 void wb_answer_cycle(struct wb_json *j, const struct wb_cycle_status *status)
@@ -61,6 +65,24 @@ void wb_answer_cycle(struct wb_json *j, const struct wb_cycle_status *status)
     wb_json_field_u64(j, "expunged", status->expunged);
     wb_json_field_double(j, "theta", status->theta);
     wb_json_field_text(j, "error", wb_slice_str(status->last_error));
+}
+
+/* Pages that crawls gave to a module are read again for the index, so the larger number is that of pages. */
+static void write_modules(struct wb_json *j, const struct wb_modules *modules)
+{
+    wb_json_key(j, "modules");
+    wb_json_array(j);
+    for (size_t i = 0; i < modules->items.count; i++) {
+        const struct wb_module_entry *e = &modules->items.items[i];
+        bool index = e->index_pages > e->pages;
+        wb_json_object(j);
+        wb_json_field_str(j, "name", e->module.name);
+        wb_json_field_str(j, "types", e->module.types);
+        wb_json_field_u64(j, "pages", index ? e->index_pages : e->pages);
+        wb_json_field_u64(j, "errors", index ? e->index_errors : e->errors);
+        wb_json_object_end(j);
+    }
+    wb_json_array_end(j);
 }
 
 static void write_facts(struct wb_json *j, const struct wb_answer_stat *facts)
@@ -89,6 +111,7 @@ static void write_facts(struct wb_json *j, const struct wb_answer_stat *facts)
         wb_json_object_end(j);
     }
     wb_json_field_u64(j, "unmerged_bytes", facts->unmerged);
+    write_modules(j, &facts->modules);
     if (facts->has_cycle) {
         wb_json_key(j, "cycle");
         wb_json_object(j);

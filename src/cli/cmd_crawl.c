@@ -31,6 +31,7 @@ static int show_end_json(const struct wb_crawl_stat *stat)
     wb_json_field_u64(&j, "robots", stat->robots);
     wb_json_field_u64(&j, "skipped", stat->skipped);
     wb_json_field_u64(&j, "known", stat->known);
+    wb_json_field_u64(&j, "module_errors", stat->module_errors);
     wb_json_field_u64(&j, "sites_done", stat->sites_done);
     wb_json_field_u64(&j, "sites_left", stat->sites_left + stat->sites_open);
     wb_json_field_u64(&j, "wire_bytes", stat->wire_bytes);

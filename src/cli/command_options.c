@@ -102,6 +102,14 @@ const struct wb_option wb_common_options[] = {
     {"nodes", 0, WB_OPTION_TEXT, "N|DIR,DIR,...", "N nodes inside the repository, or these directories (default 1)"},\
     {"update-nodes", 0, WB_OPTION_TEXT, "N|DIR,DIR,...", "the same for the update nodes of a batch design (default 1)"},
 
+/* What reads pages that are no HTML. */
+#define MODULE_OPTIONS                                                                                                 \
+    {"module", 0, WB_OPTION_LIST, "FILE.so", "read pages of its types with this module; FILE.so=ARG gives it an "     \
+                                             "argument (include/webbase/module.h)"},                                  \
+    {"module-time", 0, WB_OPTION_DURATION, "S", "seconds that a module may take for a page (default 10)"},             \
+    {"module-memory", 0, WB_OPTION_SIZE, "BYTES", "memory that a module may take (default 512M)"},                     \
+    {"no-modules", 0, WB_OPTION_FLAG, NULL, "use none of the modules that the repository remembers"},
+
 const struct wb_option wb_init_options[] = {
     DESIGN_OPTIONS
     {"history", 0, WB_OPTION_TEXT, "newest|all|N|DURATION", "which old versions of pages are kept (default newest)"},
@@ -123,6 +131,7 @@ const struct wb_option wb_import_options[] = {
                                             "(default 50331648)"},
     {"no-journal", 0, WB_OPTION_FLAG, NULL, "do not record the pages and their links in the journal; this is faster, "
                                             "but webdb will not know them"},
+    MODULE_OPTIONS
     END,
 };
 
@@ -164,6 +173,7 @@ const struct wb_option wb_nodes_options[] = {
 
 const struct wb_option wb_crawl_options[] = {
     CRAWL_OPTIONS
+    MODULE_OPTIONS
     END,
 };
 
@@ -203,6 +213,7 @@ const struct wb_option wb_index_options[] = {
     {"from-scratch", 0, WB_OPTION_FLAG, NULL, "read every page again instead of only the changed ones"},
     DISPENSER_OPTION,
     MEMORY_OPTION,
+    MODULE_OPTIONS
     END,
 };
 
@@ -304,6 +315,7 @@ const struct wb_option wb_expunge_options[] = {
 const struct wb_option wb_run_options[] = {
     RUN_OPTIONS
     MEMORY_OPTION,
+    MODULE_OPTIONS
     END,
 };
 
@@ -362,6 +374,7 @@ const struct wb_option wb_extract_options[] = {
     {"type", 0, WB_OPTION_TEXT, "TYPE", "its media type, with or without a charset (default by the file's name, or "
                                         "else by its bytes)"},
     {"charset", 0, WB_OPTION_TEXT, "CHARSET", "the encoding that the server named"},
+    MODULE_OPTIONS
     END,
 };
 

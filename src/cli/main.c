@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "cli/help.h"
 #include "cli/options.h"
+#include "cli/module_args.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
@@ -31,7 +32,16 @@ static int run(const struct wb_options *options)
         return show_help(options->command);
     if (options->version)
         return wb_output_printf("webbase %s\n", WB_VERSION);
-    return options->command->run(options);
+    int err = wb_module_args_begin(options);
+    if (err < 0)
+        return err;
+    int result = options->command->run(options);
+    struct wb_error_copy said;
+    wb_error_save(result, &said);
+    err = wb_module_args_end(options);
+    if (result >= 0)
+        return err < 0 ? err : result;
+    return wb_error_restore(&said);
 }
 
 /* Reports what went wrong, if the command has not done so, and returns the exit status. */

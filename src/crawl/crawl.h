@@ -69,7 +69,7 @@ struct wb_crawl_options {
 struct wb_crawl_stat {
     uint64_t pages;        /* stored */
     uint64_t bytes;        /* of their bodies */
-    uint64_t requests, unchanged, redirects, duplicates, gone, robots, skipped, errors;
+    uint64_t requests, unchanged, redirects, duplicates, gone, robots, skipped, errors, module_errors;
     uint64_t fetches;      /* requests for pages; for a fetch list also those of earlier crawls of the same run */
     uint64_t wire_bytes;   /* of bodies as received, before codings are undone */
     uint64_t known;        /* URLs that entered a queue */

@@ -100,6 +100,33 @@ void wb_eventlog_fetch(struct wb_worker *w, const struct wb_eventlog_entry *entr
         wb_worker_fail(w, err);
 }
 
+void wb_eventlog_module(struct wb_worker *w, struct wb_slice url, const char *module, const char *error)
+{
+    WB_CHECK(w->magic == WB_WORKER_MAGIC && *error);
+    struct wb_buf *lines = &w->uncommitted.lines;
+    size_t before = lines->len;
+    struct wb_json j;
+
+    wb_tally_add(&w->tally->module_errors, 1);
+    if (!w->plan->lines)
+        return;
+    wb_json_init(&j, lines);
+    wb_json_object(&j);
+    wb_json_field_str(&j, "event", "module");
+    wb_json_field_slice(&j, "url", url);
+    wb_json_field_str(&j, "module", module);
+    wb_json_field_str(&j, "error", error);
+    wb_json_object_end(&j);
+    int err = wb_json_line(&j);
+    if (err == 0)
+        err = wb_spool_add(w->repo.spool, NULL, wb_slice(lines->ptr + before, lines->len - before));
+    if (err < 0) {
+        lines->len = before;
+        wb_worker_fail(w, err);
+    }
+    wb_worker_dirty(w);
+}
+
 void wb_eventlog_skip(struct wb_worker *w, struct wb_slice url, const char *result)
 {
     WB_CHECK(w->magic == WB_WORKER_MAGIC);

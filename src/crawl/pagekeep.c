@@ -57,6 +57,8 @@ static int extract_page(struct wb_outcome *o, const struct wb_page *page, struct
     int err = wb_factfinder_read(&w->finder, page, w->plan->agent, wants, &facts, extract);
     if (err < 0)
         return err;
+    if (*extract->module_error)
+        wb_eventlog_module(w, o->edit.page.url, extract->module, extract->module_error);
     wb_edit_page_describe(&o->edit.page, page, &facts);
     struct wb_errand *errand = o->errand;
     wb_trap_learn(&errand->site->trap, errand->item.path, extract->simhash);

@@ -585,6 +585,9 @@ void wb_eventlog_fetch(struct wb_worker *w, const struct wb_eventlog_entry *entr
 /* Logs a request together with the page that it stores (NULL: none): both go to the spool as one record. */
 int wb_eventlog_page(struct wb_worker *w, const struct wb_eventlog_entry *entry, const struct wb_page *page);
 
+/* Adds the line of a module that said nothing about a page, and why. */
+void wb_eventlog_module(struct wb_worker *w, struct wb_slice url, const char *module, const char *error);
+
 /* Logs a URL that is not asked for, and why. */
 void wb_eventlog_skip(struct wb_worker *w, struct wb_slice url, const char *result);
 

@@ -20,6 +20,7 @@
 #include "crawl/crawl.h"
 #include "cycle/pushlist.h"
 #include "cycle/refresh.h"
+#include "extract/extract.h"
 #include "index/index.h"
 #include "move/move.h"
 #include "webdb/webdb.h"
@@ -205,5 +206,30 @@ typedef void (*wb_cycle_each)(void *context, const struct wb_cycle_status *statu
  */
 int wb_cycle_run(const struct wb_cycle_options *options, const struct wb_crawl_sink *crawl_sink,
                  const struct wb_cycle_sink *sink, wb_cycle_each each, void *context);
+
+/* ---- modules that a repository remembers (modulefile.c) ------------------------------------------ */
+
+#define WB_MODULE_TIME_MAX_S 3600u
+#define WB_MODULE_MEMORY_MIN ((uint64_t)16000000)
+#define WB_MODULE_LIMITS {10, (uint64_t)512 << 20} /* unless given */
+
+struct wb_module_entry {
+    struct wb_extract_module module;
+    uint64_t pages, errors;             /* that crawls and imports gave it, and those that ended in an error */
+    uint64_t index_pages, index_errors; /* the same for the index */
+};
+
+struct wb_modules {
+    struct wb_extract_limits limits;
+    WB_VEC(struct wb_module_entry) items;
+};
+
+/* A repository without the file remembers none. Release the set even if this fails. */
+int wb_modules_read(const char *dir, struct wb_modules *set_out);
+int wb_modules_write(const char *dir, const struct wb_modules *set);
+void wb_modules_release(struct wb_modules *set);
+
+/* Adds a module, or takes its file, argument and types if there is one of this name. */
+int wb_modules_set(struct wb_modules *set, const struct wb_extract_module *module);
 
 #endif

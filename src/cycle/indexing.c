@@ -6,6 +6,7 @@
  */
 #include "base/error.h"
 #include "cycle/cycle.h"
+#include "query/query.h"
 
 static bool on_progress(void *context, const char *step, uint64_t done, uint64_t total)
 {
@@ -20,6 +21,11 @@ static void on_warning(void *context, const char *message)
 
     if (sink->warn)
         sink->warn(sink->context, message);
+}
+
+static bool is_column_name(struct wb_slice name)
+{
+    return wb_ask_check_column(name) == 0;
 }
 
 int wb_cycle_index(const struct wb_update_options *update, const struct wb_index_options *options,
@@ -42,5 +48,6 @@ int wb_cycle_index(const struct wb_update_options *update, const struct wb_index
     o.progress = on_progress;
     o.warn = on_warning;
     o.context = &copy;
+    o.column_name = is_column_name;
     return wb_index_build(&o, result_out);
 }

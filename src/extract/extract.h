@@ -205,6 +205,10 @@ struct wb_extract_limits {
  */
 int wb_extract_use(const struct wb_extract_module *modules, size_t count, const struct wb_extract_limits *limits);
 
+/* How many there are, and one of them. */
+size_t wb_extract_using(void);
+const struct wb_extract_module *wb_extract_module(size_t module);
+
 /* How many pages these processes gave to a module since, and how many of those ended in an error. */
 void wb_extract_used(size_t module, uint64_t *pages_out, uint64_t *errors_out);
 

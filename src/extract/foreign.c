@@ -76,6 +76,17 @@ int wb_extract_use(const struct wb_extract_module *modules, size_t count, const 
     return err;
 }
 
+size_t wb_extract_using(void)
+{
+    return foreign.count;
+}
+
+const struct wb_extract_module *wb_extract_module(size_t module)
+{
+    WB_CHECK(module < foreign.count);
+    return &foreign.modules[module];
+}
+
 void wb_extract_used(size_t module, uint64_t *pages_out, uint64_t *errors_out)
 {
     WB_CHECK(module < foreign.count && foreign.counts);

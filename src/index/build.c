@@ -266,6 +266,7 @@ static void close_build(struct wb_build *build)
     unmap(build->ranks, urls, sizeof *build->ranks);
     unmap(build->site_ranks, build->roster.site_count, sizeof *build->site_ranks);
     wb_sorter_close(build->titles);
+    wb_factcolumns_release(&build->facts);
     wb_textwork_release(&build->texts);
     wb_sorter_close(build->urlkeys);
     wb_sorter_close(build->languages);
@@ -414,6 +415,8 @@ static int make(struct wb_build *build)
         err = wb_completionwork(build);
     if (err == 0)
         err = wb_textwork_write(build);
+    if (err == 0)
+        err = wb_factcolumns_write(build);
     if (err == 0)
         err = wb_usercolumns_write(build);
     return err < 0 ? err : write_manifest(build);

@@ -14,6 +14,7 @@
 #define WB_INDEX_BUILD_H
 
 #include "index/carry.h"
+#include "index/factcolumn.h"
 #include "index/generation.h"
 #include "index/roster.h"
 #include "index/run.h"
@@ -58,6 +59,7 @@ struct wb_build {
     double *site_ranks;               /* by number of the site */
     struct wb_sorter *titles;         /* docid -> title */
     struct wb_textwork texts;         /* what is kept of the texts of pages */
+    struct wb_factcolumns facts;      /* what modules say about pages */
     struct wb_sorter *urlkeys;        /* URL key, zero byte, number -> nothing */
     struct wb_sorter *languages;      /* candidates of pages in several languages (alternates.h) */
     uint32_t *alternates;             /* by docid of pages */

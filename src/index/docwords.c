@@ -163,6 +163,8 @@ int wb_docwords_page(struct wb_docwords *worker, uint32_t docid, const struct wb
     work_out->title = extract.title;
     work_out->published_ms = extract.published_ms;
     work_out->modified_ms = extract.modified_ms;
+    work_out->facts = extract.facts;
+    work_out->fact_count = extract.fact_count;
     work_out->words =
         words[WB_FIELD_TITLE] + words[WB_FIELD_HEADING] + words[WB_FIELD_MAIN] + (words[WB_FIELD_OTHER] + 3) / 4;
     work_out->length = wb_docwords_length(work_out->words, extract.linked);

@@ -45,6 +45,8 @@ struct wb_docfacts {
     struct wb_slice title;
     struct wb_slice kept; /* what is kept of its text: kepttext.h */
     int64_t published_ms, modified_ms; /* what the page says; 0: nothing */
+    const struct wb_extract_fact *facts; /* what modules say */
+    size_t fact_count;
     uint32_t words;  /* of main text, headings and title, and a quarter of the others */
     uint64_t length; /* for scoring: wb_docwords_length() */
     uint8_t lang;    /* wb_language_number() */

@@ -198,6 +198,8 @@ static void set_number(struct wb_index_info *info, const struct info_number *num
 static const char *column_word(const struct wb_manifest_column *column)
 {
     WB_CHECK(!(column->words && column->rank)); /* a rank is a number */
+    if (column->fact)
+        return column->words ? "fact-words" : "fact-numbers";
     return column->words ? "words" : column->rank ? "rank" : "numbers";
 }
 
@@ -237,7 +239,8 @@ static int read_column(struct wb_generation_manifest *manifest, struct wb_slice 
         return WB_E_CORRUPT;
     memcpy(column.name, value.ptr, len);
     struct wb_slice word = wb_slice(blank + 1, value.len - len - 1);
-    column.words = wb_slice_equal(word, WB_SLICE_LIT("words"));
+    column.fact = wb_slice_starts(word, WB_SLICE_LIT("fact-"));
+    column.words = wb_slice_equal(word, WB_SLICE_LIT("words")) || wb_slice_equal(word, WB_SLICE_LIT("fact-words"));
     column.rank = wb_slice_equal(word, WB_SLICE_LIT("rank"));
     if (!wb_slice_equal(word, wb_slice_str(column_word(&column))))
         return WB_E_CORRUPT;

@@ -56,6 +56,7 @@ struct wb_manifest_column {
     char name[WB_STORE_NAME_MAX + 1];
     bool words;
     bool rank; /* numbers that each build computes from seeds */
+    bool fact; /* what pages say themselves (factcolumn.h); words or not */
 };
 
 struct wb_generation_manifest {

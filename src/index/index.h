@@ -261,6 +261,7 @@ struct wb_index_options {
     bool serial;           /* load, process and flush one after the other, to measure what the pipeline gains */
     const struct wb_index_column_source *columns;
     size_t column_count;
+    bool (*column_name)(struct wb_slice name); /* which facts of pages may become columns; NULL: all */
     wb_index_progress progress; /* may be NULL, as the others */
     wb_index_warn warn;
     void *context;

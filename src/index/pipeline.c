@@ -215,6 +215,8 @@ static int keep_work(struct wb_build *build, uint32_t docid, const struct wb_doc
     int err = wb_sorter_add(build->titles, wb_slice(key, sizeof key), work->title);
     if (err == 0)
         err = wb_textwork_add(build, docid, work->kept);
+    if (err == 0)
+        err = wb_factcolumns_add(build, docid, work->facts, work->fact_count);
     build->result->read++;
     build->result->html_bytes += bytes;
     pthread_mutex_unlock(&build->mutex);

@@ -30,6 +30,11 @@ static char *column_path(const char *dir, const char *column, const char *end)
     return wb_path_join(dir, name);
 }
 
+char *wb_usercolumn_path(const char *dir, const char *column)
+{
+    return column_path(dir, column, WB_COLUMNFILE_END);
+}
+
 /* ---- values ------------------------------------------------------------------------------------ */
 
 /* Whether one of the first `count` columns that are given has this name. */
@@ -77,7 +82,7 @@ static int take_over(struct wb_build *build, const struct wb_generation_manifest
 
     for (size_t i = 0; err == 0 && i < old->columns.count; i++) {
         const struct wb_manifest_column *column = &old->columns.items[i];
-        if (is_given(build, column->name))
+        if (column->fact || is_given(build, column->name))
             continue;
         char *from = column_path(old_path, column->name, WB_COLUMNFILE_END);
         char *to = column_path(build->path, column->name, WB_COLUMNFILE_END);
@@ -98,7 +103,7 @@ static int check_removals(const struct wb_build *build, const struct wb_generati
         const struct wb_index_column_source *source = &build->options->columns[i];
         bool found = source->path != NULL;
         for (size_t j = 0; !found && j < old->columns.count; j++)
-            found = wb_slice_equal(source->name, wb_slice_str(old->columns.items[j].name));
+            found = !old->columns.items[j].fact && wb_slice_equal(source->name, wb_slice_str(old->columns.items[j].name));
         if (!found)
             return wb_fail(WB_E_NOTFOUND, "there is no column %.*s to remove", WB_SLICE_ARG(source->name));
     }
@@ -142,7 +147,7 @@ static int is_same(struct wb_build *build, const struct wb_manifest_column *colu
     *same_out = false;
     for (size_t i = 0; err == 0 && i < old->columns.count; i++) {
         const struct wb_manifest_column *was = &old->columns.items[i];
-        if (strcmp(was->name, column->name) != 0 || was->words != column->words || was->rank != column->rank)
+        if (was->fact || strcmp(was->name, column->name) != 0 || was->words != column->words || was->rank != column->rank)
             continue;
         char *from = column_path(old_path, column->name, WB_COLUMNFILE_END);
         char *to = column_path(build->path, column->name, WB_COLUMNFILE_END);
@@ -162,8 +167,11 @@ int wb_usercolumns_same(struct wb_build *build, bool *same_out)
     char *manifest = path ? wb_path_join(path, WB_GENERATION_MANIFEST) : NULL;
     int err = manifest ? wb_generation_read(manifest, &old) : WB_E_NOMEM;
 
+    size_t users = 0;
+    for (size_t i = 0; err == 0 && i < old.columns.count; i++)
+        users += !old.columns.items[i].fact;
     /* A column that is removed is missing here. */
-    *same_out = err == 0 && build->manifest.columns.count == old.columns.count;
+    *same_out = err == 0 && build->manifest.columns.count == users;
     for (size_t i = 0; err == 0 && *same_out && i < build->manifest.columns.count; i++)
         err = is_same(build, &build->manifest.columns.items[i], &old, path, same_out);
     wb_generation_release(&old);

@@ -34,6 +34,9 @@ int wb_usercolumns_check(struct wb_build *build);
 /* Writes the columns, when the docids are known and the graph is complete. */
 int wb_usercolumns_write(struct wb_build *build);
 
+/* Where the values of a column are, by page id, in the directory of a generation; from the heap. */
+char *wb_usercolumn_path(const char *dir, const char *column);
+
 /* Prepares the columns of an open generation, and closes them. */
 int wb_usercolumns_open(struct wb_index *index);
 void wb_usercolumns_close(struct wb_index *index);

@@ -160,6 +160,7 @@ static int write_json(const struct wb_stream_record *record, const struct wb_ext
     wb_json_field_text(&j, "title", extract->title);
     wb_json_field_slice(&j, "text", extract->text);
     add_links(&j, extract);
+    wb_extract_json_facts(&j, extract);
     if (record->revisit)
         wb_json_field_bool(&j, "revisit", true);
     wb_json_field_slice(&j, "token", record->token);
