@@ -7,7 +7,7 @@
 #include "cli/options.h"
 
 /*
- * Checks --module, --module-time and --module-memory, starts each module once to see whether it can be loaded, and makes
+ * Checks --module, --module-time and --module-memory, starts each module once to see whether it loads, and makes
  * extractors use them. WB_USAGE, or an error that names the file.
  */
 int wb_module_args_begin(const struct wb_options *options);

@@ -126,7 +126,8 @@ void wb_parent_stat(const struct wb_parent *p, struct wb_crawl_stat *stat_out)
     *stat_out = (struct wb_crawl_stat){.pages = t->pages, .bytes = t->bytes, .requests = t->requests,
                                        .unchanged = t->unchanged, .redirects = t->redirects,
                                        .duplicates = t->duplicates, .gone = t->gone, .robots = t->robots,
-                                       .skipped = t->skipped, .module_errors = t->module_errors, .wire_bytes = t->wire_bytes, .known = t->known,
+                                       .skipped = t->skipped, .module_errors = t->module_errors,
+                                       .wire_bytes = t->wire_bytes, .known = t->known,
                                        .fetches = t->fetches, .processes = p->crew.alive};
     for (unsigned i = 0; i < p->crew.count; i++) {
         stat_out->sites_active += t->workers[i].sites;

@@ -106,7 +106,8 @@ struct wb_tally {
     atomic_ullong sites_open;   /* sites of the run that are not finished, as last counted by the parent */
     atomic_ullong reserved;     /* pages stored or being fetched, if --max-pages limits them */
     atomic_ullong fetches;      /* requests for pages; for a fetch list, of its whole run. Never goes down */
-    atomic_ullong pages, bytes, wire_bytes, requests, unchanged, redirects, duplicates, gone, robots, skipped, known, module_errors;
+    atomic_ullong pages, bytes, wire_bytes, requests, unchanged, redirects, duplicates, gone, robots, skipped, known;
+    atomic_ullong module_errors;
     atomic_ullong errors[WB_CRAWL_ERROR_COUNT];
     atomic_ullong commits;                  /* that made something durable */
     atomic_uint bad_count;

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "guest/cage.h"
 #include "guest/guestwire.h"
-#include "guest/reader.h"
+#include "guest/guestreader.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -160,7 +160,7 @@ static bool find(void *library, const char *name, void *function_out)
     return at != NULL;
 }
 
-static int load_file(const char *file, struct wb_reader *reader)
+static int load_file(const char *file, struct wb_guest_reader *reader)
 {
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
 
@@ -253,7 +253,8 @@ static struct webbase_text text_of(struct wb_slice s)
     return (struct webbase_text){s.ptr, s.len};
 }
 
-static bool answer_request(const struct wb_reader *reader, void *state, const struct wb_slice parts[4], unsigned time_s)
+static bool answer_request(const struct wb_guest_reader *reader, void *state, const struct wb_slice parts[4],
+                           unsigned time_s)
 {
     struct webbase_text none = {"", 0};
     struct webbase_record record = {.url = text_of(parts[0]), .key = text_of(parts[0]), .type = text_of(parts[1]),
@@ -270,7 +271,7 @@ static bool answer_request(const struct wb_reader *reader, void *state, const st
     return sent;
 }
 
-static int serve(const struct wb_reader *reader, const struct webbase_host *host, unsigned time_s)
+static int serve(const struct wb_guest_reader *reader, const struct webbase_host *host, unsigned time_s)
 {
     struct wb_buf memory = WB_BUF_INIT;
     struct wb_slice parts[4];
@@ -297,7 +298,7 @@ static int serve(const struct wb_reader *reader, const struct webbase_host *host
 /* argv: the name of a guest, the file of the module or "", its argument, seconds and bytes for a page. */
 int wb_guest_main(int argc, char **argv)
 {
-    struct wb_reader reader = {.types = ""};
+    struct wb_guest_reader reader = {.types = ""};
 
     if (argc != 5)
         _exit(2);

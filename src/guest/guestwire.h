@@ -7,7 +7,7 @@
  *   part      | u8 kind | u32 length of the first text | u32 length of the second | both |
  *             kind: enum wb_guest_part_kind; dates have one text of 8 bytes, the milliseconds
  *
- * `bytes` counts what follows it. The guest sends a hello when it has loaded the module, and one answer to each request.
+ * `bytes` counts what follows it. The guest sends a hello when it has loaded the module, then one answer a request.
  */
 #ifndef WB_GUEST_GUESTWIRE_H
 #define WB_GUEST_GUESTWIRE_H

@@ -6,7 +6,7 @@
  */
 #include "base/error.h"
 #include "base/slice.h"
-#include "guest/reader.h"
+#include "guest/guestreader.h"
 
 #include <dlfcn.h>
 #include <poppler.h>
@@ -154,7 +154,7 @@ static int pdf_finish(void *state, int complete)
     return WEBBASE_OK;
 }
 
-int wb_pdf_reader(struct wb_reader *reader_out)
+int wb_pdf_reader(struct wb_guest_reader *reader_out)
 {
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 
@@ -173,6 +173,6 @@ int wb_pdf_reader(struct wb_reader *reader_out)
     PopplerDocument *document = open_document("%PDF-1.4\n", 9);
     if (document)
         lib.call_g_object_unref(document);
-    *reader_out = (struct wb_reader){"application/pdf", pdf_init, pdf_process, pdf_finish};
+    *reader_out = (struct wb_guest_reader){"application/pdf", pdf_init, pdf_process, pdf_finish};
     return 0;
 }

@@ -103,7 +103,8 @@ static int check_removals(const struct wb_build *build, const struct wb_generati
         const struct wb_index_column_source *source = &build->options->columns[i];
         bool found = source->path != NULL;
         for (size_t j = 0; !found && j < old->columns.count; j++)
-            found = !old->columns.items[j].fact && wb_slice_equal(source->name, wb_slice_str(old->columns.items[j].name));
+            found = !old->columns.items[j].fact &&
+                    wb_slice_equal(source->name, wb_slice_str(old->columns.items[j].name));
         if (!found)
             return wb_fail(WB_E_NOTFOUND, "there is no column %.*s to remove", WB_SLICE_ARG(source->name));
     }
@@ -147,7 +148,8 @@ static int is_same(struct wb_build *build, const struct wb_manifest_column *colu
     *same_out = false;
     for (size_t i = 0; err == 0 && i < old->columns.count; i++) {
         const struct wb_manifest_column *was = &old->columns.items[i];
-        if (was->fact || strcmp(was->name, column->name) != 0 || was->words != column->words || was->rank != column->rank)
+        if (was->fact || strcmp(was->name, column->name) != 0 || was->words != column->words ||
+            was->rank != column->rank)
             continue;
         char *from = column_path(old_path, column->name, WB_COLUMNFILE_END);
         char *to = column_path(build->path, column->name, WB_COLUMNFILE_END);
