@@ -96,7 +96,7 @@ static int read_line(struct wb_modules *set, struct wb_slice name, struct wb_sli
     for (size_t i = 0; last && i < sizeof fields / sizeof *fields; i++)
         if (wb_slice_equal(name, wb_slice_str(fields[i].name)))
             return fields[i].text ? copy_text(value, fields[i].text) : read_number(value, fields[i].number);
-    return WB_E_CORRUPT;
+    return 0; /* as in the other files of this form */
 }
 
 int wb_modules_read(const char *dir, struct wb_modules *set)

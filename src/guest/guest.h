@@ -3,7 +3,7 @@
  *
  *   this process                                  the guest: this program again, started afresh
  *   wb_guest_ask(url, type, body)  --request-->   cage.c takes network, files and memory from it
- *   checks every byte of it        <--answer---   guestmain.c calls the module: FILE.so, or pdf.c
+ *   checks every byte of it        <--answer---   guestmain.c calls the module: FILE.so, or pdfreader.c
  *
  * A guest is started with the first request and answers one at a time. It is killed, and started again with the next
  * request, when it crashes, takes too long or takes too much memory. It has no environment, no memory of the process

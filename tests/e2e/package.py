@@ -6,7 +6,7 @@ from e2e import *
 
 FILES = {
     'etc/default/webbase': 0o644, 'etc/webbase/sites.txt': 0o644, 'usr/bin/webbase': 0o755,
-    'usr/include/webbase/handler.h': 0o644, 'usr/lib/systemd/system/webbase.service': 0o644,
+    'usr/include/webbase/handler.h': 0o644, 'usr/include/webbase/module.h': 0o644, 'usr/lib/systemd/system/webbase.service': 0o644,
     'usr/share/bash-completion/completions/webbase': 0o644, 'usr/share/man/man1/webbase.1.gz': 0o644,
     'usr/share/doc/webbase/copyright': 0o644, 'usr/share/doc/webbase/changelog.gz': 0o644,
     'usr/share/doc/webbase/README.md': 0o644, 'usr/share/doc/webbase/docs/search.png': 0o644,
