@@ -258,6 +258,7 @@ const struct wb_option wb_serve_options[] = {
     {"run", 0, WB_OPTION_FLAG, NULL, "also crawl, update and index forever, as 'webbase run' does; all options below "
                                      "are for this"},
     RUN_OPTIONS
+    MODULE_OPTIONS
     END,
 };
 

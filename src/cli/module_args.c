@@ -27,10 +27,16 @@ static bool is_command(const struct wb_options *options, const char *name)
     return strcmp(options->command->name, name) == 0;
 }
 
+/* A server only reads pages, unless it runs cycles, too. */
+static bool only_reads(const struct wb_options *options)
+{
+    return !has_option(options, "module") || (is_command(options, "serve") && !wb_options_flag(options, "run"));
+}
+
 /* extract has no repository. */
 static bool remembers(const struct wb_options *options)
 {
-    return options->dir && has_option(options, "module") && !is_command(options, "extract");
+    return options->dir && !only_reads(options) && !is_command(options, "extract");
 }
 
 /* What a module is called: its file, without folders and ".so". */
@@ -114,7 +120,7 @@ static int read_set(const struct wb_options *options, struct wb_modules *set)
     const char *const *given = NULL;
     size_t count = 0;
 
-    if (err < 0 || !has_option(options, "module"))
+    if (err < 0 || only_reads(options))
         return err;
     err = read_limits(options, &set->limits);
     given = wb_options_list(options, "module", &count);
