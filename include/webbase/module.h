@@ -28,7 +28,8 @@ extern "C" {
 extern const unsigned webbase_module_abi;
 __attribute__((weak, visibility("default"))) const unsigned webbase_module_abi = WEBBASE_MODULE_ABI;
 
-/* The media types that the module reads, in lower case, with commas between: "image/tiff,text/x-note"; "image/" and a star mean all of image */
+/* The media types that the module reads, in lower case, with commas between: "image/tiff,text/x-note"; "image/" and a
+ * star mean all of image */
 extern const char *const webbase_module_types;
 
 /*

@@ -69,6 +69,7 @@ int main(int argc, char **argv)
 
     if (argc > 0 && strcmp(argv[0], WB_GUEST_NAME) == 0)
         return wb_guest_main(argc, argv);
+    wb_guest_program("/proc/self/exe");
     wb_limits_prepare();
     int result = wb_options_parse(argc, argv, &options);
     if (result == 0)

@@ -128,9 +128,9 @@ int wb_modules_write(const char *dir, const struct wb_modules *set)
 {
     struct wb_buf lines = WB_BUF_INIT;
     char *path = wb_path_join(dir, FILE_NAME);
-    int err = path ? wb_buf_printf(&lines, "time %u\nmemory %" PRIu64 "\n", set->limits.time_s,
-                                   set->limits.memory_bytes)
-                   : WB_E_NOMEM;
+    int err = path
+                  ? wb_buf_printf(&lines, "time %u\nmemory %" PRIu64 "\n", set->limits.time_s, set->limits.memory_bytes)
+                  : WB_E_NOMEM;
 
     for (size_t i = 0; err == 0 && i < set->items.count; i++) {
         const struct wb_module_entry *e = &set->items.items[i];

@@ -28,13 +28,13 @@ static const struct wb_office_words ooxml = {"t", ooxml_blocks, NULL, ooxml_gaps
 
 static const char *const odf_blocks[] = {"p", "h", "table-row", "table-cell", NULL};
 static const char *const odf_gaps[] = {"s", "tab", "line-break", NULL};
-static const char *const odf_skipped[] = {"tracked-changes", "annotation", "font-face-decls", "automatic-styles",
-                                          "scripts", NULL};
+static const char *const odf_skipped[] = {"tracked-changes",  "annotation", "font-face-decls",
+                                          "automatic-styles", "scripts",    NULL};
 static const struct wb_office_words odf = {NULL, odf_blocks, NULL, odf_gaps, odf_skipped, "a", "xlink", "href"};
 
-static const char *const xhtml_inside[] = {"a", "abbr", "b", "bdi", "bdo", "cite", "code", "dfn", "em", "font", "i",
-                                           "ins", "kbd", "mark", "q", "s", "samp", "small", "span", "strong", "sub",
-                                           "sup", "u", "var", "wbr", NULL};
+static const char *const xhtml_inside[] = {"a",    "abbr",   "b",   "bdi", "bdo",  "cite", "code", "dfn",  "em",
+                                           "font", "i",      "ins", "kbd", "mark", "q",    "s",    "samp", "small",
+                                           "span", "strong", "sub", "sup", "u",    "var",  "wbr",  NULL};
 static const char *const xhtml_skipped[] = {"head", "script", "style", NULL};
 static const struct wb_office_words xhtml = {NULL, NULL, xhtml_inside, no_names, xhtml_skipped, "a", "", "href"};
 
@@ -49,8 +49,8 @@ static int read_related(struct wb_office *o, struct wb_slice name)
     while (dir > 0 && name.ptr[dir - 1] != '/')
         dir--;
     wb_vec_clear(&o->links);
-    int err = wb_buf_printf(&path, "%.*s_rels/%.*s" RELS_SUFFIX, (int)dir, name.ptr, (int)(name.len - dir),
-                            name.ptr + dir);
+    int err =
+        wb_buf_printf(&path, "%.*s_rels/%.*s" RELS_SUFFIX, (int)dir, name.ptr, (int)(name.len - dir), name.ptr + dir);
     int there = err < 0 ? err : wb_office_load(o, wb_buf_slice(&path));
     if (there > 0)
         there = wb_office_read_names(o, "Relationship", "Id", "Target", "TargetMode", "External", &o->links);
@@ -145,8 +145,8 @@ static int chapter_path(struct wb_slice package, struct wb_slice href, struct wb
         href = wb_slice(href.ptr + 3, href.len - 3);
     }
     for (size_t i = 0; err == 0 && i < href.len && href.ptr[i] != '#'; i++) {
-        bool coded = href.ptr[i] == '%' && href.len - i > 2 && hex_of(href.ptr[i + 1]) >= 0 &&
-                     hex_of(href.ptr[i + 2]) >= 0;
+        bool coded =
+            href.ptr[i] == '%' && href.len - i > 2 && hex_of(href.ptr[i + 1]) >= 0 && hex_of(href.ptr[i + 2]) >= 0;
         char c = coded ? (char)(hex_of(href.ptr[i + 1]) * 16 + hex_of(href.ptr[i + 2])) : href.ptr[i];
         err = wb_buf_append_char(path, c);
         i += coded ? 2 : 0;
@@ -233,7 +233,7 @@ static int read_format(struct wb_office *o)
         const char *part;
         int (*read)(struct wb_office *o);
     } formats[] = {
-        {"word/document.xml", read_docx},     {"xl/workbook.xml", read_xlsx}, {"ppt/presentation.xml", read_pptx},
+        {"word/document.xml", read_docx},      {"xl/workbook.xml", read_xlsx}, {"ppt/presentation.xml", read_pptx},
         {"META-INF/container.xml", read_epub}, {"content.xml", read_odf},
     };
 

@@ -11,10 +11,10 @@
 #include "extract/module.h"
 #include "zipdir/zipdir.h"
 
-#define WB_OFFICE_ENTRIES_MAX 20000u              /* of the ZIP file... */
-#define WB_OFFICE_PARTS_MAX 4000u                 /* ...that are read... */
-#define WB_OFFICE_PART_MAX ((size_t)32 << 20)     /* ...bytes of one, inflated... */
-#define WB_OFFICE_BYTES_MAX ((size_t)96 << 20)    /* ...and of all together */
+#define WB_OFFICE_ENTRIES_MAX 20000u           /* of the ZIP file... */
+#define WB_OFFICE_PARTS_MAX 4000u              /* ...that are read... */
+#define WB_OFFICE_PART_MAX ((size_t)32 << 20)  /* ...bytes of one, inflated... */
+#define WB_OFFICE_BYTES_MAX ((size_t)96 << 20) /* ...and of all together */
 
 /* A name for something of the document: an id and what it stands for. */
 struct wb_office_name {
@@ -25,26 +25,26 @@ struct wb_office_names WB_VEC_OF(struct wb_office_name);
 
 struct wb_office {
     struct wb_extractor *x;
-    struct wb_file file;           /* the document, in memory */
+    struct wb_file file; /* the document, in memory */
     struct wb_zipdir dir;
-    struct wb_buf part;            /* the one under way */
-    size_t bytes, parts;           /* read so far */
-    struct wb_office_names links;  /* of the part under way: id -> URL, in the order of ids */
+    struct wb_buf part;           /* the one under way */
+    size_t bytes, parts;          /* read so far */
+    struct wb_office_names links; /* of the part under way: id -> URL, in the order of ids */
     struct wb_buf decoded;
     struct {
-        struct wb_slice href;      /* empty: the text under way is in no link */
-        const char *end;           /* the element that ends it */
-        size_t begin;              /* in the text */
+        struct wb_slice href; /* empty: the text under way is in no link */
+        const char *end;      /* the element that ends it */
+        size_t begin;         /* in the text */
     } link;
 };
 
 /* How the elements of a format are read. Lists end with NULL; names are without prefixes. */
 struct wb_office_words {
-    const char *text;              /* only what is in this element is text; NULL: everything */
-    const char *const *blocks;     /* these end a block; NULL: all but `inside` do */
-    const char *const *inside;     /* these are part of a line, if blocks is NULL */
-    const char *const *gaps;       /* these stand for a blank */
-    const char *const *skipped;    /* what is in these is no text */
+    const char *text;                           /* only what is in this element is text; NULL: everything */
+    const char *const *blocks;                  /* these end a block; NULL: all but `inside` do */
+    const char *const *inside;                  /* these are part of a line, if blocks is NULL */
+    const char *const *gaps;                    /* these stand for a blank */
+    const char *const *skipped;                 /* what is in these is no text */
     const char *link, *link_prefix, *link_name; /* the element of a link, and its attribute with the URL; NULL: by id */
 };
 

@@ -74,8 +74,8 @@ static int compare_names(const void *a, const void *b)
     return wb_slice_compare(x->id, y->id);
 }
 
-int wb_office_read_names(struct wb_office *o, const char *element, const char *id, const char *target,
-                         const char *only, const char *value, struct wb_office_names *names_out)
+int wb_office_read_names(struct wb_office *o, const char *element, const char *id, const char *target, const char *only,
+                         const char *value, struct wb_office_names *names_out)
 {
     struct wb_xml_token token;
     struct wb_slice has;
@@ -130,8 +130,8 @@ static int end_link(struct wb_office *o)
 {
     struct wb_extract_link link = {.tag = WB_EXTRACT_LINK_A, .href = o->link.href, .rel = WB_SLICE_EMPTY};
     size_t end = o->x->text.len;
-    struct wb_slice text = o->x->text.ptr ? wb_slice(o->x->text.ptr + o->link.begin, end - o->link.begin)
-                                          : WB_SLICE_EMPTY;
+    struct wb_slice text =
+        o->x->text.ptr ? wb_slice(o->x->text.ptr + o->link.begin, end - o->link.begin) : WB_SLICE_EMPTY;
 
     o->link.href = WB_SLICE_EMPTY;
     int err = wb_sink_keep_words(o->x, text, WB_EXTRACT_ANCHOR_MAX, &link.anchor);

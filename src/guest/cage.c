@@ -51,12 +51,46 @@
 
 /* Calls that take no name and reach nothing outside the process. */
 static const int harmless[] = {
-    SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_close, SYS_lseek, SYS_munmap, SYS_mprotect, SYS_madvise, SYS_brk,
-    SYS_futex, SYS_exit, SYS_exit_group, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack,
-    SYS_clock_gettime, SYS_clock_getres, SYS_gettimeofday, SYS_nanosleep, SYS_clock_nanosleep, SYS_restart_syscall,
-    SYS_getpid, SYS_gettid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getrandom, SYS_getrusage,
-    SYS_sched_yield, SYS_sched_getaffinity, SYS_set_robust_list, SYS_set_tid_address, SYS_rseq, SYS_uname,
-    SYS_setitimer, SYS_ppoll, SYS_membarrier,
+    SYS_read,
+    SYS_write,
+    SYS_readv,
+    SYS_writev,
+    SYS_close,
+    SYS_lseek,
+    SYS_munmap,
+    SYS_mprotect,
+    SYS_madvise,
+    SYS_brk,
+    SYS_futex,
+    SYS_exit,
+    SYS_exit_group,
+    SYS_rt_sigaction,
+    SYS_rt_sigprocmask,
+    SYS_rt_sigreturn,
+    SYS_sigaltstack,
+    SYS_clock_gettime,
+    SYS_clock_getres,
+    SYS_gettimeofday,
+    SYS_nanosleep,
+    SYS_clock_nanosleep,
+    SYS_restart_syscall,
+    SYS_getpid,
+    SYS_gettid,
+    SYS_getuid,
+    SYS_geteuid,
+    SYS_getgid,
+    SYS_getegid,
+    SYS_getrandom,
+    SYS_getrusage,
+    SYS_sched_yield,
+    SYS_sched_getaffinity,
+    SYS_set_robust_list,
+    SYS_set_tid_address,
+    SYS_rseq,
+    SYS_uname,
+    SYS_setitimer,
+    SYS_ppoll,
+    SYS_membarrier,
 #ifdef SYS_poll
     SYS_poll,
 #endif
@@ -70,8 +104,8 @@ static const int harmless[] = {
 
 /* What the dynamic linker does besides. */
 static const int loading[] = {
-    SYS_newfstatat, SYS_fstat, SYS_statx, SYS_faccessat, SYS_faccessat2, SYS_readlinkat, SYS_getdents64, SYS_pread64,
-    SYS_getcwd, SYS_prctl, SYS_seccomp, SYS_fcntl, SYS_statfs, SYS_fstatfs, SYS_sysinfo,
+    SYS_newfstatat, SYS_fstat, SYS_statx,   SYS_faccessat, SYS_faccessat2, SYS_readlinkat, SYS_getdents64, SYS_pread64,
+    SYS_getcwd,     SYS_prctl, SYS_seccomp, SYS_fcntl,     SYS_statfs,     SYS_fstatfs,    SYS_sysinfo,
 #ifdef SYS_access
     SYS_access,
 #endif
@@ -79,7 +113,7 @@ static const int loading[] = {
     SYS_readlink,
 #endif
 #ifdef SYS_stat
-    SYS_stat, SYS_lstat,
+    SYS_stat,       SYS_lstat,
 #endif
 };
 
@@ -100,7 +134,7 @@ static int add_return(struct cage_program *p, uint32_t action)
     return add(p, BPF_RET | BPF_K, action, 0, 0);
 }
 
-#define LOW(n) (offsetof(struct seccomp_data, args[n]))        /* both kinds of processors are little-endian */
+#define LOW(n) (offsetof(struct seccomp_data, args[n])) /* both kinds of processors are little-endian */
 #define HIGH(n) (offsetof(struct seccomp_data, args[n]) + 4)
 #define NUMBER (offsetof(struct seccomp_data, nr))
 #define DENY (SECCOMP_RET_ERRNO | EPERM)

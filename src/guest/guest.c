@@ -34,13 +34,13 @@ struct wb_guest {
     char *file, *argument; /* file: NULL for PDF */
     unsigned time_s;
     uint64_t memory_bytes;
-    pid_t pid;             /* 0: does not run */
+    pid_t pid; /* 0: does not run */
     int socket;
     struct wb_buf types;
-    struct wb_buf bytes;   /* of what was received last */
+    struct wb_buf bytes; /* of what was received last */
 };
 
-static const char *program = "/proc/self/exe";
+static const char *program; /* NULL: this process cannot have guests */
 
 void wb_guest_program(const char *path)
 {
@@ -55,8 +55,8 @@ int wb_guest_new(const struct wb_guest_options *options, struct wb_guest **guest
     if (!g)
         return WB_E_NOMEM;
     WB_CHECK(options->time_s > 0 && options->memory_bytes > 0);
-    *g = (struct wb_guest){.magic = GUEST_MAGIC, .time_s = options->time_s, .memory_bytes = options->memory_bytes,
-                           .socket = -1};
+    *g = (struct wb_guest){
+        .magic = GUEST_MAGIC, .time_s = options->time_s, .memory_bytes = options->memory_bytes, .socket = -1};
     g->file = options->file ? wb_strdup(options->file) : NULL;
     g->argument = wb_strdup(options->argument);
     if (!g->argument || (options->file && !g->file)) {
@@ -135,6 +135,8 @@ static int spawn(struct wb_guest *g, int theirs)
     posix_spawnattr_t attributes;
     sigset_t signals;
 
+    if (!program)
+        return wb_fail(WB_E_INVALID, "this program cannot start processes for modules");
     snprintf(time, sizeof time, "%u", g->time_s);
     snprintf(memory, sizeof memory, "%" PRIu64, g->memory_bytes);
     posix_spawn_file_actions_init(&actions);

@@ -16,9 +16,9 @@
 
 #include "base/buf.h"
 
-#define WB_GUEST_TIME_S 10u                          /* --module-time, unless given */
-#define WB_GUEST_MEMORY_BYTES ((uint64_t)512 << 20)  /* --module-memory, unless given */
-#define WB_GUEST_TYPES_MAX 4096u                     /* bytes of webbase_module_types */
+#define WB_GUEST_TIME_S 10u                         /* --module-time, unless given */
+#define WB_GUEST_MEMORY_BYTES ((uint64_t)512 << 20) /* --module-memory, unless given */
+#define WB_GUEST_TYPES_MAX 4096u                    /* bytes of webbase_module_types */
 
 /* The limits of an answer. */
 #define WB_GUEST_TEXT_MAX ((uint32_t)8 << 20)
@@ -29,9 +29,9 @@
 #define WB_GUEST_ANSWER_MAX ((uint32_t)48 << 20)
 
 struct wb_guest_options {
-    const char *file;      /* of the module; NULL: PDF, which is built in */
-    const char *argument;  /* "" if it has none */
-    unsigned time_s;       /* for a page */
+    const char *file;     /* of the module; NULL: PDF, which is built in */
+    const char *argument; /* "" if it has none */
+    unsigned time_s;      /* for a page */
     uint64_t memory_bytes;
 };
 
@@ -45,8 +45,13 @@ struct wb_guest_request {
 
 /* The parts of an answer, as they were said. */
 enum wb_guest_part_kind {
-    WB_GUEST_TEXT = 'T', WB_GUEST_TITLE = 'I', WB_GUEST_PUBLISHED = 'P', WB_GUEST_MODIFIED = 'M', WB_GUEST_LINK = 'L',
-    WB_GUEST_FACT = 'F', WB_GUEST_SAY = 'S',
+    WB_GUEST_TEXT = 'T',
+    WB_GUEST_TITLE = 'I',
+    WB_GUEST_PUBLISHED = 'P',
+    WB_GUEST_MODIFIED = 'M',
+    WB_GUEST_LINK = 'L',
+    WB_GUEST_FACT = 'F',
+    WB_GUEST_SAY = 'S',
 };
 
 struct wb_guest_part {
@@ -87,7 +92,10 @@ int wb_guest_ask(struct wb_guest *guest, const struct wb_guest_request *request,
 #define WB_GUEST_NAME "webbase-guest"
 int wb_guest_main(int argc, char **argv);
 
-/* The program that does so: "/proc/self/exe" unless set. A test that is not that program sets the path of one. */
+/*
+ * The path of a program that does so. Until it is set there are no guests: a program that does not would start itself
+ * again and do all its work once more.
+ */
 void wb_guest_program(const char *path);
 
 #endif

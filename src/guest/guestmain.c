@@ -257,9 +257,15 @@ static bool answer_request(const struct wb_guest_reader *reader, void *state, co
                            unsigned time_s)
 {
     struct webbase_text none = {"", 0};
-    struct webbase_record record = {.url = text_of(parts[0]), .key = text_of(parts[0]), .type = text_of(parts[1]),
-                                    .charset = text_of(parts[2]), .body = text_of(parts[3]), .headers = none, .id = "",
-                                    .token = "", .docid = WEBBASE_NO_DOCID};
+    struct webbase_record record = {.url = text_of(parts[0]),
+                                    .key = text_of(parts[0]),
+                                    .type = text_of(parts[1]),
+                                    .charset = text_of(parts[2]),
+                                    .body = text_of(parts[3]),
+                                    .headers = none,
+                                    .id = "",
+                                    .token = "",
+                                    .docid = WEBBASE_NO_DOCID};
 
     answer.text_bytes = answer.links = answer.facts = 0;
     set_timer(time_s + ORPHAN_S);
@@ -303,8 +309,8 @@ int wb_guest_main(int argc, char **argv)
     if (argc != 5)
         _exit(2);
     unsigned time_s = (unsigned)strtoul(argv[3], NULL, 10);
-    struct webbase_host host = {.argument = argv[2], .worker = 1, .workers = 1, .text = no_text, .links = no_links,
-                                .say = say};
+    struct webbase_host host = {
+        .argument = argv[2], .worker = 1, .workers = 1, .text = no_text, .links = no_links, .say = say};
     answer.out = (struct webbase_output){say_text, say_title, say_published, say_modified, say_link, say_fact};
     int err = wb_cage_enter();
     if (err == 0)

@@ -18,13 +18,13 @@ enum { PAGES_MAX = 20000, ANCHORS_MAX = 2000, ANCHOR_BYTES_MAX = 512 };
 #define LIBRARY "libpoppler-glib.so.8"
 
 /* The functions that are used, each with the type that its header gives it. */
-#define FUNCTIONS(X)                                                                                               \
-    X(poppler_document_new_from_bytes) X(poppler_document_get_n_pages) X(poppler_document_get_title)               \
-    X(poppler_document_get_creation_date_time) X(poppler_document_get_modification_date_time)                      \
-    X(poppler_document_get_page) X(poppler_page_get_text) X(poppler_page_get_link_mapping)                         \
-    X(poppler_page_free_link_mapping) X(poppler_page_get_text_for_area) X(poppler_page_get_size)                   \
-    X(g_bytes_new_static) X(g_bytes_unref) X(g_object_unref) X(g_free) X(g_date_time_to_unix) X(g_date_time_unref) \
-    X(g_clear_error)
+#define FUNCTIONS(X)                                                                                                   \
+    X(poppler_document_new_from_bytes)                                                                                 \
+    X(poppler_document_get_n_pages) X(poppler_document_get_title) X(poppler_document_get_creation_date_time)           \
+        X(poppler_document_get_modification_date_time) X(poppler_document_get_page) X(poppler_page_get_text)           \
+            X(poppler_page_get_link_mapping) X(poppler_page_free_link_mapping) X(poppler_page_get_text_for_area)       \
+                X(poppler_page_get_size) X(g_bytes_new_static) X(g_bytes_unref) X(g_object_unref) X(g_free)            \
+                    X(g_date_time_to_unix) X(g_date_time_unref) X(g_clear_error)
 
 static struct {
 #define MEMBER(name) __typeof__(&name) call_##name;
@@ -160,12 +160,12 @@ int wb_pdf_reader(struct wb_guest_reader *reader_out)
 
     if (!library)
         return wb_fail(WB_E_NOTFOUND, "%s is not installed (Debian: libpoppler-glib8)", LIBRARY);
-#define FIND(name)                                              \
-    {                                                           \
-        void *at = dlsym(library, #name);                       \
-        if (!at)                                                \
-            return wb_fail(WB_E_NOTFOUND, LIBRARY " has no " #name); \
-        memcpy(&lib.call_##name, &at, sizeof at);               \
+#define FIND(name)                                                                                                     \
+    {                                                                                                                  \
+        void *at = dlsym(library, #name);                                                                              \
+        if (!at)                                                                                                       \
+            return wb_fail(WB_E_NOTFOUND, LIBRARY " has no " #name);                                                   \
+        memcpy(&lib.call_##name, &at, sizeof at);                                                                      \
     }
     FUNCTIONS(FIND)
 #undef FIND

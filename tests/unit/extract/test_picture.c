@@ -38,8 +38,7 @@ static const struct {
                   "Exif\0\0" EXIF_II "\xff\xc2\0\x0b\x08\0\x20\0\x30\x01\x01\x11\0\xff\xda")},
     {"image/gif", "7", "5", false, WB_SLICE_LIT("GIF89a\x07\0\x05\0\x80\0\0")},
     {"image/png", "7", "5", false, WB_SLICE_LIT("GIF87a\x07\0\x05\0\x80\0\0")}, /* the server is wrong */
-    {"image/webp", "100", "200", false,
-     WB_SLICE_LIT("RIFF\x16\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\x63\0\0\xc7\0\0")},
+    {"image/webp", "100", "200", false, WB_SLICE_LIT("RIFF\x16\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\x63\0\0\xc7\0\0")},
     {"image/webp", "176", "144", false,
      WB_SLICE_LIT("RIFF\x16\0\0\0WEBPVP8 \x0a\0\0\0\x30\x01\0\x9d\x01\x2a\xb0\0\x90\0")},
     {"image/webp", "16", "8", false, WB_SLICE_LIT("RIFF\x16\0\0\0WEBPVP8L\x05\0\0\0\x2f\x0f\xc0\x01\0")},
@@ -124,7 +123,8 @@ static void test_json(void **state)
     wb_json_object(&j);
     wb_extract_json_facts(&j, &e);
     wb_json_object_end(&j);
-    assert_true(wb_slice_equal(wb_buf_slice(&out), WB_SLICE_LIT("{\"facts\":{\"mood\":\"\\\"sunny\\\"\",\"width\":640}}")));
+    assert_true(
+        wb_slice_equal(wb_buf_slice(&out), WB_SLICE_LIT("{\"facts\":{\"mood\":\"\\\"sunny\\\"\",\"width\":640}}")));
     wb_buf_release(&out);
 }
 
