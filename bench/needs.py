@@ -16,7 +16,9 @@ PROGRAMS = {'bench_store': ('librocksdb-dev', 'libsqlite3-dev'), 'bench_webdb': 
 
 # A command: the Debian package that has it.
 COMMANDS = {'node': 'nodejs', 'npm': 'npm', 'nginx': 'nginx-light', 'wget2': 'wget2', 'httrack': 'httrack', 'wrk': 'wrk',
-            'java': 'default-jdk-headless', 'javac': 'default-jdk-headless', 'curl': 'curl', 'chromium': 'chromium'}
+            'java': 'default-jdk-headless', 'javac': 'default-jdk-headless', 'curl': 'curl', 'chromium': 'chromium',
+            'ceph-mon': 'ceph-mon', 'ceph-mgr': 'ceph-mgr', 'ceph-osd': 'ceph-osd', 'radosgw': 'radosgw', 'restic': 'restic',
+            'rclone': 'rclone'}
 
 # A package from npm: the file that shows that it is installed, below tests/browser/node_modules.
 MODULES = {'playwright-core': 'playwright-core/package.json', 'replaywebpage': 'replaywebpage/package.json'}
@@ -27,6 +29,7 @@ TOPICS = {'warc': ('node', 'npm'), 'page': ('bench_page',), 'store': ('bench_sto
           'index': ('peer_xapian', 'java', 'javac'), 'query': ('peer_xapian', 'java', 'javac'),
           'quality': ('java', 'javac'),
           'crawl': ('nginx', 'wget2', 'httrack'), 'stream': ('nginx', 'curl'), 'serve': ('nginx', 'wrk'),
+          'vault': ('ceph-mon', 'ceph-mgr', 'ceph-osd', 'radosgw', 'restic', 'rclone', 'curl'),
           'replay': ('nginx', 'node', 'npm', 'chromium', 'playwright-core', 'replaywebpage')}
 
 

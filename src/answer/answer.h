@@ -12,6 +12,7 @@
 #include "cycle/cycle.h"
 #include "query/query.h"
 #include "store/store.h"
+#include "vault/vault.h"
 
 /* ---- which page is meant (which.c) --------------------------------------------------------------- */
 
@@ -75,6 +76,31 @@ void wb_answer_results(struct wb_json *j, const struct wb_search_options *search
  */
 void wb_answer_node(struct wb_json *j, const struct wb_store_node *node, bool places);
 
+/* ---- vaults (answer_backup.c) -------------------------------------------------------------------- */
+
+/* A vault of the repository, as it was when somebody last shipped to it, or looked whether there is something new. */
+struct wb_answer_backup {
+    struct wb_vault_status status; /* its texts are the two below */
+    char *url, *error;
+};
+struct wb_answer_backups WB_VEC_OF(struct wb_answer_backup);
+
+/* Oldest first. None is not an error. Release them even if this fails. */
+int wb_answer_backups_read(const char *dir, struct wb_answer_backups *backups_out);
+void wb_answer_backups_release(struct wb_answer_backups *backups);
+
+/* "s3" or "file". */
+const char *wb_answer_backup_kind(const struct wb_answer_backup *backup);
+
+/* Whether nothing has succeeded since the last error. */
+bool wb_answer_backup_fails(const struct wb_answer_backup *backup);
+
+/*
+ * url, kind, since, safe, pages, unsafe_since, bytes_waiting, following, failing, error, error_time. places: with url
+ * and error, which name directories, buckets and machines; otherwise they are null.
+ */
+void wb_answer_backup(struct wb_json *j, const struct wb_answer_backup *backup, bool places);
+
 /* ---- the repository (answer_stat.c) -------------------------------------------------------------- */
 
 /* Everything that `stat` shows. */
@@ -88,13 +114,17 @@ struct wb_answer_stat {
     struct wb_modules modules;
     bool has_dispenser;
     struct wb_buf dispenser; /* its URL, which may contain a password; empty: the repository's own */
+    struct wb_answer_backups backups;
 };
 
 /* Asks every part of the repository. A part that does not exist yet is not an error. Release it even if this fails. */
 int wb_answer_stat_read(const char *dir, struct wb_store *store, struct wb_answer_stat *stat_out);
 void wb_answer_stat_release(struct wb_answer_stat *stat);
 
-/* pages, versions, ... and objects for webdb, index and cycle. secrets: also the URL of the dispenser. */
+/*
+ * pages, versions, ..., objects for webdb, index and cycle, a list of backups. secrets: with the URLs of the dispenser
+ * and of vaults.
+ */
 void wb_answer_stat(struct wb_json *j, const struct wb_answer_stat *stat, bool secrets);
 
 /* The state and the counts of a cycle. */

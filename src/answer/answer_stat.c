@@ -30,7 +30,7 @@ static int read_facts(const char *dir, struct wb_answer_stat *facts)
     err = wb_crawl_dispenser(dir, &facts->dispenser, &facts->has_dispenser);
     if (err < 0)
         facts->has_dispenser = false;
-    return err == WB_E_NOMEM ? err : 0;
+    return err == WB_E_NOMEM ? err : wb_answer_backups_read(dir, &facts->backups);
 }
 
 int wb_answer_stat_read(const char *dir, struct wb_store *store, struct wb_answer_stat *stat_out)
@@ -44,6 +44,7 @@ void wb_answer_stat_release(struct wb_answer_stat *stat)
 {
     wb_buf_release(&stat->dispenser);
     wb_modules_release(&stat->modules);
+    wb_answer_backups_release(&stat->backups);
 }
 
 void wb_answer_cycle(struct wb_json *j, const struct wb_cycle_status *status)
@@ -80,6 +81,18 @@ static void write_modules(struct wb_json *j, const struct wb_modules *modules)
         wb_json_field_str(j, "types", e->module.types);
         wb_json_field_u64(j, "pages", index ? e->index_pages : e->pages);
         wb_json_field_u64(j, "errors", index ? e->index_errors : e->errors);
+        wb_json_object_end(j);
+    }
+    wb_json_array_end(j);
+}
+
+static void write_backups(struct wb_json *j, const struct wb_answer_backups *backups, bool places)
+{
+    wb_json_key(j, "backup");
+    wb_json_array(j);
+    for (size_t i = 0; i < backups->count; i++) {
+        wb_json_object(j);
+        wb_answer_backup(j, &backups->items[i], places);
         wb_json_object_end(j);
     }
     wb_json_array_end(j);
@@ -154,6 +167,7 @@ void wb_answer_stat(struct wb_json *j, const struct wb_answer_stat *stat, bool s
         wb_json_slice(j, stat->dispenser.len ? wb_buf_slice(&stat->dispenser) : WB_SLICE_LIT("sqlite"));
     else
         wb_json_null(j);
+    write_backups(j, &stat->backups, secrets);
     write_facts(j, stat);
 }
 

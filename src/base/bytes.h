@@ -55,34 +55,36 @@ static inline void wb_put64(void *p, uint64_t v)
     wb_put32(b + 4, (uint32_t)(v >> 32));
 }
 
-/* Big-endian, for keys: memcmp() sorts the bytes in the order of the numbers. */
-static inline void wb_put64_be(void *p, uint64_t v)
-{
-    uint8_t *b = p;
-    for (int i = 0; i < 8; i++)
-        b[i] = (uint8_t)(v >> (56 - 8 * i));
-}
-
-static inline uint64_t wb_get64_be(const void *p)
-{
-    const uint8_t *b = p;
-    uint64_t v = 0;
-    for (int i = 0; i < 8; i++)
-        v = v << 8 | b[i];
-    return v;
-}
-
+/*
+ * Big-endian, for keys: memcmp() sorts the bytes in the order of the numbers. Without loops, so that compilers see one
+ * instruction in them.
+ */
 static inline void wb_put32_be(void *p, uint32_t v)
 {
     uint8_t *b = p;
-    for (int i = 0; i < 4; i++)
-        b[i] = (uint8_t)(v >> (24 - 8 * i));
+    b[0] = (uint8_t)(v >> 24);
+    b[1] = (uint8_t)(v >> 16);
+    b[2] = (uint8_t)(v >> 8);
+    b[3] = (uint8_t)v;
 }
 
 static inline uint32_t wb_get32_be(const void *p)
 {
     const uint8_t *b = p;
     return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | (uint32_t)b[3];
+}
+
+static inline void wb_put64_be(void *p, uint64_t v)
+{
+    uint8_t *b = p;
+    wb_put32_be(b, (uint32_t)(v >> 32));
+    wb_put32_be(b + 4, (uint32_t)v);
+}
+
+static inline uint64_t wb_get64_be(const void *p)
+{
+    const uint8_t *b = p;
+    return (uint64_t)wb_get32_be(b) << 32 | wb_get32_be(b + 4);
 }
 
 /*

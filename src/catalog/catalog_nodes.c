@@ -61,23 +61,36 @@ int wb_catalog_node_get(struct wb_catalog_txn *txn, uint32_t number, struct wb_c
     return err == 0 && !node_from_row(key, row, len, row_out) ? node_damaged(txn->catalog) : err;
 }
 
-int wb_catalog_node_put(struct wb_catalog_txn *txn, const struct wb_catalog_node *node)
+int wb_catalog_node_decode(const struct wb_catalog *catalog, struct wb_slice key, struct wb_slice row,
+                           struct wb_catalog_node *node_out)
 {
-    char key[NODE_KEY_BYTES], row[NODE_BYTES_MAX] = {0};
+    bool sound = key.len == NODE_KEY_BYTES && node_from_row(key.ptr, row.ptr, row.len, node_out);
+
+    return sound ? 0 : node_damaged(catalog);
+}
+
+size_t wb_catalog_node_encode(const struct wb_catalog_node *node, char row[WB_TREE_VALUE_MAX])
+{
     size_t dir = strlen(node->dir);
 
-    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
-    WB_CHECK(node->number > 0);
     WB_CHECK(dir > 0 && dir <= WB_CATALOG_DIR_MAX);
-    wb_put32_be(key, node->number);
     wb_put32(row, (node->inside ? NODE_INSIDE : 0u) | (node->arriving ? NODE_ARRIVING : 0u) |
                       (node->leaving ? NODE_LEAVING : 0u));
     memcpy(row + 4, node->id, sizeof node->id);
     wb_put32(row + 20, (uint32_t)dir);
     memcpy(row + NODE_HEAD_BYTES, node->dir, dir);
     wb_cells_write(&node->cells, row + NODE_HEAD_BYTES + dir);
-    return wb_catalog_row_put(txn, WB_CATALOG_NODES, wb_slice(key, sizeof key), row,
-                              NODE_HEAD_BYTES + dir + (wb_cells_count(&node->cells) ? WB_CELLS_BYTES : 0));
+    return NODE_HEAD_BYTES + dir + (wb_cells_count(&node->cells) ? WB_CELLS_BYTES : 0);
+}
+
+int wb_catalog_node_put(struct wb_catalog_txn *txn, const struct wb_catalog_node *node)
+{
+    char key[NODE_KEY_BYTES], row[WB_TREE_VALUE_MAX] = {0};
+
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(node->number > 0);
+    wb_put32_be(key, node->number);
+    return wb_catalog_row_put(txn, WB_CATALOG_NODES, wb_slice(key, sizeof key), row, wb_catalog_node_encode(node, row));
 }
 
 int wb_catalog_node_delete(struct wb_catalog_txn *txn, uint32_t number)

@@ -24,7 +24,7 @@ enum {
     SEGMENT_KEY_BYTES = 4,
     SEGMENT_BYTES = 156,
     SEGMENT_BYTES_MAX = SEGMENT_BYTES + WB_CELLS_BYTES, /* of a segment whose range has gaps */
-    STATE_BYTES = 112,
+    STATE_BYTES = 120,
 };
 
 enum entry_flags { ENTRY_HAS_HISTORY = 1, ENTRY_HAS_FLOOR = 2, ENTRY_HAS_SEEN = 4, ENTRY_FLAGS = 7 };
@@ -32,7 +32,7 @@ enum entry_flags { ENTRY_HAS_HISTORY = 1, ENTRY_HAS_FLOOR = 2, ENTRY_HAS_SEEN = 
 _Static_assert((int)SEGMENT_BYTES_MAX <= (int)WB_TREE_VALUE_MAX, "every segment row fits in the tree");
 _Static_assert((int)ENTRY_BYTES_MAX <= (int)WB_TREE_VALUE_MAX, "every entry fits in the tree");
 _Static_assert(SEGMENT_BYTES == 2 * 4 + 11 * 8 + 2 * 4 + 5 * 8 + 3 * 4, "the fields of a segment's row");
-_Static_assert(STATE_BYTES == 10 * 8 + 4 * 4 + 8 + 4 + 4, "the fields of the summary");
+_Static_assert(STATE_BYTES == 10 * 8 + 4 * 4 + 8 + 4 + 4 + 8, "the fields of the summary");
 
 /* ---- any row --------------------------------------------------------------------------- */
 
@@ -452,6 +452,7 @@ static void summary_from_row(const char *row, struct wb_catalog_summary *summary
         .next_segment = wb_get32(row + 84),
         .history = {.keep = (enum wb_store_keep)wb_get32(row + 88), .value = wb_get64(row + 96)},
         .next_node = wb_get32(row + 104),
+        .takedowns = wb_get64(row + 112),
     };
 }
 
@@ -499,6 +500,7 @@ int wb_catalog_summary_put(struct wb_catalog_txn *txn, const struct wb_catalog_s
     wb_put32(row + 88, summary->history.keep);
     wb_put64(row + 96, summary->history.value);
     wb_put32(row + 104, summary->next_node);
+    wb_put64(row + 112, summary->takedowns);
     return wb_catalog_row_put(txn, WB_CATALOG_SUMMARY, WB_SLICE_LIT("state"), row, sizeof row);
 }
 

@@ -185,6 +185,7 @@ struct wb_catalog_summary {
     uint32_t snapshot;       /* number of the newest snapshot ever sealed; 0 if there was none */
     uint32_t next_segment;   /* the next free segment number */
     uint32_t next_node;      /* above all numbers that removed nodes had; 0: none was removed since this is kept */
+    uint64_t takedowns;      /* pages that were ever removed from everywhere, or refused for that; only grows */
     struct wb_store_history history;
 };
 
@@ -298,6 +299,11 @@ int wb_catalog_node_put(struct wb_catalog_txn *txn, const struct wb_catalog_node
 int wb_catalog_node_delete(struct wb_catalog_txn *txn, uint32_t number);
 typedef int (*wb_catalog_each_node)(void *context, const struct wb_catalog_node *row);
 int wb_catalog_node_each(struct wb_catalog_txn *txn, wb_catalog_each_node each, void *context);
+
+/* A row of this table as bytes, for those who carry it elsewhere. WB_E_CORRUPT. encode() returns its length. */
+int wb_catalog_node_decode(const struct wb_catalog *catalog, struct wb_slice key, struct wb_slice row,
+                           struct wb_catalog_node *node_out);
+size_t wb_catalog_node_encode(const struct wb_catalog_node *node, char row[WB_TREE_VALUE_MAX]);
 
 /* Adds to the number of pages of a site; a site without pages has no row. Keeps summary->sites up to date. */
 int wb_catalog_site_add(struct wb_catalog_txn *txn, struct wb_slice site, int64_t pages,

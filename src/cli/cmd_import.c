@@ -42,6 +42,7 @@ static int read_options(const struct wb_options *options, struct wb_import_optio
         .tree = wb_options_text(options, "dir"),
         .tree_url = WB_SLICE_EMPTY,
         .body_max = (size_t)max,
+        .max_links = wb_options_number(options, "max-links", 0),
         .no_journal = wb_options_flag(options, "no-journal"),
     };
     if (max > WB_STORE_BODY_MAX)

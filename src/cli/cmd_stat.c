@@ -80,6 +80,43 @@ static int say_cycle(const struct wb_cycle_status *c)
     return err == 0 && c->last_error[0] ? wb_output_write("\n", 1) : err;
 }
 
+static int say_line(const char *before, const char *text, const char *after)
+{
+    int err = wb_output_printf("%s", before);
+
+    if (err == 0)
+        err = wb_output_text(wb_slice_str(text));
+    return err < 0 ? err : wb_output_printf("%s\n", after);
+}
+
+static int say_backup(const struct wb_vault_status *s)
+{
+    char time[WB_DATE_TEXT_MAX] = "";
+    int err = say_line("backup        ", s->url, s->following ? " (backup --follow is running)" : "");
+
+    if (err == 0 && !s->safe_ms)
+        err = wb_output_printf("              nothing is safe yet\n");
+    if (err == 0 && s->safe_ms) {
+        wb_date_format(s->safe_ms, time);
+        err = wb_output_printf("              safe: %" PRIu64 " pages, the state of %s", s->safe_pages, time);
+        wb_date_format(s->since_ms, time);
+        if (err == 0)
+            err = wb_output_printf("; backed up since %s\n", time);
+    }
+    if (err == 0 && s->unsafe_since_ms) {
+        wb_date_format(s->unsafe_since_ms, time);
+        err = wb_output_printf("              not safe: what has changed since %s, %" PRIu64 " bytes\n", time,
+                               s->bytes_waiting);
+    }
+    if (err == 0 && s->error[0]) {
+        wb_date_format(s->error_ms, time);
+        err = wb_output_printf("              failed at %s: ", time);
+        if (err == 0)
+            err = say_line("", s->error, "");
+    }
+    return err;
+}
+
 static int say_facts(const struct wb_answer_stat *facts)
 {
     int err = 0;
@@ -98,7 +135,11 @@ static int say_facts(const struct wb_answer_stat *facts)
                                facts->unmerged);
     if (err == 0 && facts->has_dispenser && facts->dispenser.len)
         err = wb_output_printf("dispenser     %.*s\n", WB_SLICE_ARG(wb_buf_slice(&facts->dispenser)));
-    return err == 0 && facts->has_cycle ? say_cycle(&facts->cycle) : err;
+    if (err == 0 && facts->has_cycle)
+        err = say_cycle(&facts->cycle);
+    for (size_t i = 0; i < facts->backups.count && err == 0; i++)
+        err = say_backup(&facts->backups.items[i].status);
+    return err;
 }
 
 int wb_cmd_stat(const struct wb_options *options)

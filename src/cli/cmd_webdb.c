@@ -2,13 +2,14 @@
  * cmd_webdb.c - webbase webdb: shows what the newest edition of webdb knows about pages and links.
  *
  * Each row of the table at the end is one action: it opens what it needs, writes rows (webdb_rows.h) and closes. The
- * actions that read and write files are in cmd_webdb_files.c; nothing in this file changes webdb.
+ * actions that read and write files are in cmd_webdb_files.c. Only `delete` changes webdb, by cycle's wb_delete().
  */
 #include "answer/answer.h"
 #include "base/codec.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/cmd_webdb_files.h"
+#include "cli/cycle_show.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/report.h"
@@ -370,6 +371,29 @@ static int check_all(const struct wb_options *options)
     return err < 0 ? err : c.problems > 0;
 }
 
+/* ---- delete ------------------------------------------------------------------------------------- */
+
+static int delete_page(const struct wb_options *options)
+{
+    struct wb_update_options o = {.dir = options->dir, .memory_bytes = wb_options_size(options, "memory", 0)};
+    const char *url = options->args[1];
+    struct wb_cycle_show show;
+    struct wb_json j;
+    uint64_t bytes = 0;
+
+    struct wb_cycle_sink sink = wb_cycle_show_init(&show, "webdb delete");
+    int err = wb_delete(&o, url, &sink, &bytes);
+    wb_cycle_show_end(&show);
+    if (err < 0)
+        return err;
+    if (!options->json)
+        return wb_output_printf("%s is deleted (%" PRIu64 " bytes); a crawl may bring it back\n", url, bytes);
+    wb_output_object_begin(&j, "done");
+    wb_json_field_str(&j, "url", url);
+    wb_json_field_u64(&j, "bytes", bytes);
+    return wb_output_object_end(&j);
+}
+
 /* ---- the table ---------------------------------------------------------------------------------- */
 
 /* An action either shows rows of an open webdb (show), or does everything itself (run). */
@@ -388,6 +412,7 @@ static const struct webdb_action {
     {"sites", 0, WB_WEBDB_ROWS_SITES, show_sites, NULL, "tsv"},
     {"count", 0, WB_WEBDB_ROWS_COUNTS, show_count, NULL, "tsv"},
     {"check", 0, WB_WEBDB_ROWS_COUNTS, NULL, check_all, ""},
+    {"delete", 1, WB_WEBDB_ROWS_COUNTS, NULL, delete_page, "memory"},
     {"import", 0, WB_WEBDB_ROWS_COUNTS, NULL, wb_cmd_webdb_import, "vertices edges pages links memory"},
     {"export", 0, WB_WEBDB_ROWS_COUNTS, NULL, wb_cmd_webdb_export, "vertices edges hosts force memory"},
 };

@@ -16,6 +16,9 @@ const struct wb_option wb_common_options[] = {
 
 /* ---- options that several commands take -------------------------------------------------------- */
 
+#define MAX_LINKS_OPTION                                                                                               \
+    {"max-links", 0, WB_OPTION_NUMBER, "N", "follow and record only the first N links of a page (default no limit)"}
+
 /* Everything that steers a crawl: the options of crawl, which run takes as well. */
 #define CRAWL_OPTIONS                                                                                                  \
     {"seeds", 0, WB_OPTION_FILE, "FILE", "read more seeds from FILE, one per line, with settings of their sites; "     \
@@ -55,6 +58,11 @@ const struct wb_option wb_common_options[] = {
     {"no-sitemaps", 0, WB_OPTION_FLAG, NULL, "ignore sitemaps and feeds"},                                             \
     {"with", 0, WB_OPTION_LIST, "KIND,...", "also fetch what stored pages need to be displayed, wherever it is: "      \
                                             "images, styles, scripts, media; may be given several times"},             \
+    {"class", 0, WB_OPTION_TEXT, "NAME", "work only for sites of this class, as the seeds say or said; links to "      \
+                                         "others are recorded; 'default': sites without a class"},                     \
+    {"types", 0, WB_OPTION_LIST, "TYPE,...", "store only pages of these media types, such as image/*,application/pdf; " \
+                                             "HTML is still read for its links; may be given several times"},          \
+    MAX_LINKS_OPTION,                                                                                                  \
     {"ca-file", 0, WB_OPTION_FILE, "FILE", "trust the certificates in FILE instead of the system's"},                  \
     {"log", 0, WB_OPTION_FILE, "FILE", "append an event for every fetch to FILE, in the format of --json"},
 
@@ -116,7 +124,36 @@ const struct wb_option wb_init_options[] = {
     END,
 };
 
+const struct wb_option wb_cluster_options[] = {
+    {"store", 0, WB_OPTION_TEXT, "URL", "init: where all machines bring what is to be safe: s3://BUCKET/PREFIX or "
+                                        "file:///DIR; required"},
+    {"shards", 0, WB_OPTION_NUMBER, "N", "init: into how many shards sites are divided, a power of two (default 64)"},
+    {"copies", 0, WB_OPTION_NUMBER, "N", "init: on how many machines each shard is, the holder counted (default 1)"},
+    {"lease", 0, WB_OPTION_DURATION, "DURATION",
+     "init: how long a machine that is silent keeps its shards (default 5s)"},
+    {"history", 0, WB_OPTION_TEXT, "newest|all|N|DURATION",
+     "init: which old versions of pages are kept (default newest)"},
+    END,
+};
+
 const struct wb_option wb_convert_options[] = {DESIGN_OPTIONS END};
+
+const struct wb_option wb_backup_options[] = {
+    {"follow", 0, WB_OPTION_FLAG, NULL, "go on until a signal: ship whatever is new"},
+    {"every", 0, WB_OPTION_DURATION, "DURATION", "with --follow: how often (default: 5s)"},
+    {"keep", 0, WB_OPTION_DURATION, "DURATION",
+     "how long older states can be restored (default: 7d; 0: only the newest)"},
+    {"take-over", 0, WB_OPTION_FLAG, NULL, "become the owner of the vault, instead of another copy of this repository"},
+    {"list", 0, WB_OPTION_FLAG, NULL, "only print the states that can be restored, oldest first"},
+    {"verify", 0, WB_OPTION_FLAG, NULL, "only read and check every object of the vault"},
+    END,
+};
+
+const struct wb_option wb_restore_options[] = {
+    {"at", 0, WB_OPTION_TIME, "TIME", "the newest state that is not later: RFC 3339, or a date, which means its "
+                                      "midnight (UTC)"},
+    END,
+};
 
 const struct wb_option wb_emulate_options[] = {
     {"rate", 0, WB_OPTION_RATE, "N", "add N pages per second, 0.5 for one in two seconds; required"},
@@ -129,6 +166,7 @@ const struct wb_option wb_import_options[] = {
     {"url", 0, WB_OPTION_TEXT, "BASE", "with --dir: the URL of DIR"},
     {"max-bytes", 0, WB_OPTION_NUMBER, "N", "keep at most N bytes of a body and mark longer ones as truncated "
                                             "(default 50331648)"},
+    MAX_LINKS_OPTION,
     {"no-journal", 0, WB_OPTION_FLAG, NULL, "do not record the pages and their links in the journal; this is faster, "
                                             "but webdb will not know them"},
     MODULE_OPTIONS

@@ -7,7 +7,10 @@
 /* In each array, the last option has no name. */
 extern const struct wb_option wb_init_options[];
 extern const struct wb_option wb_convert_options[];
+extern const struct wb_option wb_backup_options[];
+extern const struct wb_option wb_restore_options[];
 extern const struct wb_option wb_emulate_options[];
+extern const struct wb_option wb_cluster_options[];
 extern const struct wb_option wb_import_options[];
 extern const struct wb_option wb_export_options[];
 extern const struct wb_option wb_get_options[];

@@ -95,8 +95,8 @@ const struct wb_command wb_commands[] = {
      "  webbase crawl --seeds sites.txt --scope domain --max-time 6h",
      wb_crawl_options, 0, WB_ARGS_ANY, wb_cmd_crawl},
 
-    {"webdb", "page URL | pages | exists MD5 | links | sites | count | check | import | export",
-     "page|pages|exists|links|sites|count|check|import|export",
+    {"webdb", "page URL | pages | exists MD5 | links | sites | count | check | delete URL | import | export",
+     "page|pages|exists|links|sites|count|check|delete|import|export",
      "show what is known about pages and links",
      "webdb knows every URL that a crawl or import came across, and every link of a stored\n"
      "page, as of the last update.\n"
@@ -108,6 +108,8 @@ const struct wb_command wb_commands[] = {
      "  sites       the sites, each with its numbers of pages, visits and changes\n"
      "  count       the numbers of pages, of pages with content, and of links\n"
      "  check       read everything and compare the tables; exit status 1 if they are damaged\n"
+     "  delete URL  remove one page from webdb, the store and searches, with all its versions; it is\n"
+     "              not barred, so a crawl may bring it back, and links to it stay\n"
      "  import      load a graph (--vertices, --edges; Common Crawl's format) or rows (--pages,\n"
      "              --links); the files may be gzip'd\n"
      "  export      write the graph of pages, or of --hosts, to --vertices and --edges\n"
@@ -211,11 +213,14 @@ const struct wb_command wb_commands[] = {
      "Providers can announce pages that are new, changed or gone, and send whole pages, with\n"
      "POST /api/push; --push-token says which token is good for which host.\n"
      "\n"
+     "Stored pages are shown without their scripts. With --replay-listen they run them, at a\n"
+     "second address, where each site has an origin of its own that nothing leaves.\n"
+     "\n"
      "--run is everything in one: a process beside the server crawls, updates and indexes\n"
      "forever. It takes the seeds and options of 'webbase run', makes a repository if there is\n"
      "none, and is started again if it dies. SIGINT and SIGTERM end both.\n"
      "\n"
-     "  webbase serve --listen 127.0.0.1:8080\n"
+     "  webbase serve --listen 127.0.0.1:8080 --replay-listen 127.0.0.1:8081\n"
      "  webbase serve --listen 0.0.0.0:8080 --allow-host archive.example.org\n"
      "  webbase serve --run --seeds sites.txt --budget 50000 --every 1d",
      wb_serve_options, 0, WB_ARGS_ANY, wb_cmd_serve},
@@ -503,6 +508,10 @@ const struct wb_command wb_commands[] = {
      "remains; 'webbase verify' shows all of it.",
      wb_no_options, 0, 0, wb_cmd_compact},
 
+    {"cluster", "init --store URL [OPTION...] | status", "init|status", "make a cluster of machines, and show it",
+     WB_HELP_CLUSTER,
+     wb_cluster_options, 1, 1, wb_cmd_cluster},
+
     {"nodes", "[list] | add DIR [--update] | remove N", "list|add|remove",
      "show, add and remove the directories that hold the pages",
      "A repository may consist of several nodes. A node is a directory, typically on its own\n"
@@ -536,6 +545,14 @@ const struct wb_command wb_commands[] = {
     {"convert", "TARGET [OPTION...]", NULL, "copy everything into a new repository of another design",
      WB_HELP_CONVERT,
      wb_convert_options, 1, 1, wb_cmd_convert},
+
+    {"backup", "URL [OPTION...]", NULL, "bring what is new to a vault, from which 'restore' makes a repository",
+     WB_HELP_BACKUP,
+     wb_backup_options, 1, 1, wb_cmd_backup},
+
+    {"restore", "URL DIR [--at TIME]", NULL, "make a repository of what is in a vault",
+     WB_HELP_RESTORE,
+     wb_restore_options, 2, 2, wb_cmd_restore},
 
     {"graph", "import ADJACENCY | stat | rank", "import|stat|rank", "rank the nodes of a bare link graph",
      "For a graph without pages. The repository keeps one such graph, apart from its pages.\n"

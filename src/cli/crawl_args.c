@@ -39,6 +39,22 @@ static int read_with(const struct wb_options *options, unsigned *with_out)
     return 0;
 }
 
+/* Checks "image/png,text/" and the like, each item of which may have several types. */
+static int check_types(const struct wb_crawl_types *types)
+{
+    for (size_t i = 0; i < types->count; i++)
+        for (const char *word = types->items[i];; word++) {
+            size_t len = strcspn(word, ",");
+            if (!wb_crawl_type_is_sound(wb_slice(word, len)))
+                return wb_options_usage("--types takes media types such as image/png or image/*, not '%.*s'", (int)len,
+                                        word);
+            word += len;
+            if (!*word)
+                break;
+        }
+    return 0;
+}
+
 int wb_crawl_args_fill(const struct wb_options *options, struct wb_crawl_options *o)
 {
     *o = (struct wb_crawl_options){
@@ -69,10 +85,14 @@ int wb_crawl_args_fill(const struct wb_options *options, struct wb_crawl_options
         .lifetime_days = (uint32_t)wb_options_number(options, "lifetime", 0),
         .root_first = wb_options_flag(options, "root-first"),
         .ignore_sitemaps = wb_options_flag(options, "no-sitemaps"),
+        .class_name = wb_options_text(options, "class"),
+        .max_links = wb_options_number(options, "max-links", 0),
         .ca_file = wb_options_text(options, "ca-file"),
     };
     o->resolve = wb_options_list(options, "resolve", &o->resolve_count);
-    return read_with(options, &o->with);
+    o->types.items = wb_options_list(options, "types", &o->types.count);
+    int err = check_types(&o->types);
+    return err < 0 ? err : read_with(options, &o->with);
 }
 
 /* PostgreSQL, or the repository's own SQLite database. */

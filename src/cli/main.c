@@ -9,6 +9,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/secret_args.h"
 #include "guest/guest.h"
 #include "os/limits.h"
 
@@ -71,7 +72,9 @@ int main(int argc, char **argv)
         return wb_guest_main(argc, argv);
     wb_guest_program("/proc/self/exe");
     wb_limits_prepare();
-    int result = wb_options_parse(argc, argv, &options);
+    int result = wb_secret_args_hide(argc, argv);
+    if (result == 0)
+        result = wb_options_parse(argc, argv, &options);
     if (result == 0)
         result = run(&options);
     if (wb_output_flush() < 0 && result == 0)

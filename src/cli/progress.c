@@ -75,6 +75,17 @@ void wb_progress_update(struct wb_progress *progress, uint64_t done, uint64_t to
     wb_progress_show(progress, text);
 }
 
+void wb_progress_bytes(void *context, uint64_t done, uint64_t total)
+{
+    struct wb_progress *progress = context;
+    char text[80];
+
+    if (!wb_progress_due(progress))
+        return;
+    snprintf(text, sizeof text, "%s: %.1f of %.1f MB", progress->verb, (double)done / 1e6, (double)total / 1e6);
+    wb_progress_show(progress, text);
+}
+
 bool wb_progress_due(struct wb_progress *progress)
 {
     int64_t now = wb_clock_mono_ns();

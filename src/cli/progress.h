@@ -19,6 +19,9 @@ void wb_progress_init(struct wb_progress *progress, const char *verb);
 /* Bytes done, of total (0: unknown), and pages. Cheap enough to be called for every page. */
 void wb_progress_update(struct wb_progress *progress, uint64_t done, uint64_t total, uint64_t pages);
 
+/* The same for work that is not about single pages, as a function that work can call. context: a struct wb_progress. */
+void wb_progress_bytes(void *context, uint64_t done, uint64_t total);
+
 /* For work that composes its own line: whether it is time for one, and showing it. */
 bool wb_progress_due(struct wb_progress *progress);
 void wb_progress_show(const struct wb_progress *progress, const char *text);

@@ -24,6 +24,27 @@
     "\n" \
     "  webbase -r big init --design 'Incr[uniform,log]' --nodes /disk1/pages,/disk2/pages"
 
+#define WB_HELP_CLUSTER \
+    "A cluster is a collection on many machines. Its registry, which says which machine has\n" \
+    "which part of it, is in a database: -r postgres://USER@HOST:PORT/NAME, or, for machines of\n" \
+    "one host, -r sqlite:///FILE. Everything that is to outlive a machine is in the store.\n" \
+    "\n" \
+    "  init    make the registry of a cluster without machines. The number of shards, the store\n" \
+    "          and the lease cannot be changed later; more shards than machines let new ones\n" \
+    "          have their share. Each site belongs to one shard\n" \
+    "  status  show what somebody should see to, the machines (up, down or draining, with what\n" \
+    "          is left of their leases) and what they hold\n" \
+    "\n" \
+    "With --json, status prints one object: machines, shards (with holder, term, copies, pages\n" \
+    "and safe_ms, for how long the oldest thing that is not in the store has waited), the\n" \
+    "generation that readers use, and problems, which are sentences.\n" \
+    "\n" \
+    "A password is best kept in ~/.pgpass. One in the URL is in no message, and is hidden from\n" \
+    "the list of processes as soon as the command runs.\n" \
+    "\n" \
+    "  webbase cluster init -r postgres://web@db/web --store s3://pages/web --copies 2\n" \
+    "  webbase cluster status -r postgres://web@db/web"
+
 #define WB_HELP_TRANSFER \
     "In a batch design, crawls and imports store pages on the update nodes, where readers do\n" \
     "not see them. transfer waits until running exports and streams have ended, moves all\n" \
@@ -86,5 +107,44 @@
     "machine before you choose. advise needs no repository.\n" \
     "\n" \
     "  webbase advise --add 100 --get 50 --stream 1000 --update-ratio 0.25 --nodes 4"
+
+#define WB_HELP_BACKUP \
+    "Brings the newest state of the repository to the vault at URL, s3://BUCKET/PREFIX or\n" \
+    "file:///DIR, while others go on writing to it. Only what is new is shipped: bytes behind those\n" \
+    "that went before, rows of the catalog that differ, new files. When it has ended, 'webbase\n" \
+    "restore URL DIR' makes a repository with everything that was in this one: pages with all\n" \
+    "versions, snapshots, webdb, the journal, indexes and streams.\n" \
+    "\n" \
+    "Older states can be restored for as long as --keep says, and 'webbase backup URL --list' shows\n" \
+    "them. After 'expunge' and 'compact', the next backup deletes every object that has bytes of the\n" \
+    "page, and all older states with it.\n" \
+    "\n" \
+    "A vault belongs to one copy of one repository. If this directory was copied, or restored,\n" \
+    "--take-over makes it the owner; the other copy is refused from then on.\n" \
+    "\n" \
+    "Keys for s3:// are in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in ~/.aws/credentials;\n" \
+    "AWS_ENDPOINT_URL names a store that is not Amazon's. If the store is away, backup gives up\n" \
+    "after 30 seconds; with --follow it goes on trying, and says so once.\n" \
+    "\n" \
+    "  webbase backup s3://archive/pages\n" \
+    "  webbase backup file:///mnt/vault --follow --every 1s\n" \
+    "  webbase backup s3://archive/pages --verify"
+
+#define WB_HELP_RESTORE \
+    "Makes a repository in DIR of the newest state that 'webbase backup' has brought to the\n" \
+    "vault at URL, or with --at of an older one ('webbase backup URL --list' shows which there\n" \
+    "are). It has everything that the original had then: pages with all versions, snapshots,\n" \
+    "webdb, the journal, indexes and streams; named streams and tokens go on. URL is\n" \
+    "s3://BUCKET/PREFIX or file:///DIR. All nodes are directories inside DIR.\n" \
+    "\n" \
+    "DIR must be new or empty. Every object is checked before a byte of it is used; if one is\n" \
+    "damaged or missing, it is named, and DIR is as it was before. Until everything is there,\n" \
+    "every command refuses to use DIR. If restore is killed, run it again.\n" \
+    "\n" \
+    "The repository does not become the owner of the vault: to back it up to the same URL, use\n" \
+    "'webbase backup URL --take-over'.\n" \
+    "\n" \
+    "  webbase restore s3://archive/pages /srv/pages\n" \
+    "  webbase restore file:///mnt/vault /srv/pages --at 2026-11-01"
 
 #endif

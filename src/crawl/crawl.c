@@ -136,8 +136,6 @@ static int read_seeds(struct wb_parent *p, struct wb_seeds *list)
         list->plans[i].seed_count = 1;
         err = wb_scope_add(&p->plan.scope, list->plans[i].name);
     }
-    if (err == 0)
-        wb_scope_seal(&p->plan.scope);
     return err;
 }
 
@@ -193,8 +191,38 @@ static int check_shared_work(const struct wb_crawl_options *o)
     return err < 0 ? err : has_unfinished(&stat) ? 0 : fail_idle(o);
 }
 
+/* For one class: its seeds and its unfinished sites are the run. The others get their settings and seeds. */
+static int add_seeds_of_class(struct wb_parent *p, const struct wb_seeds *list)
+{
+    struct wb_class_plans plans = {0};
+    struct wb_arena names = {0};
+
+    int err = wb_dispenser_set_classes(p->dispenser, list->site_classes, list->class_count);
+    if (err == 0)
+        err = wb_dispenser_introduce(p->dispenser, list->plans, list->count);
+    if (err == 0)
+        err = wb_classes_seal(p->dispenser, &p->plan.scope);
+    if (err == 0)
+        err = wb_classes_plan(p->dispenser, &p->plan.scope, list, &names, &plans);
+    struct wb_run_plan wish = {.plans = plans.items, .count = plans.count};
+    p->idle = plans.count == 0;
+    if (err == 0 && p->idle && list->count == 0)
+        err = fail_idle(p->plan.options);
+    if (err == 0 && !p->idle)
+        err = wb_dispenser_enter_run(p->dispenser, &wish, &p->plan.run, &p->plan.goes_on);
+    if (err == 0 && !p->idle)
+        err = wb_dispenser_stat(p->dispenser, p->plan.run, &p->sites);
+    atomic_store(&p->plan.tally->sites_open, p->sites.unresolved + p->sites.ready + p->sites.claimed);
+    wb_vec_release(&plans);
+    wb_arena_release(&names);
+    return err;
+}
+
 static int add_seeds(struct wb_parent *p, struct wb_seeds *list)
 {
+    if (p->plan.options->class_name)
+        return add_seeds_of_class(p, list);
+    wb_scope_seal(&p->plan.scope);
     struct wb_run_plan wish = {.plans = list->plans, .count = list->count,
                                .all = p->plan.options->scope == WB_SCOPE_ANY || list->count == 0};
 
@@ -228,7 +256,8 @@ static int enter_list(struct wb_parent *p)
 
     p->plan.run = p->plan.options->run;
     int err = wb_dispenser_each(p->dispenser, p->plan.run, scope_site, &p->plan.scope);
-    wb_scope_seal(&p->plan.scope);
+    if (err == 0)
+        err = wb_classes_seal(p->dispenser, &p->plan.scope);
     if (err == 0)
         err = wb_tally_open_fetches(p->plan.options->dir, p->plan.run, &p->plan.fetches, &count);
     atomic_store(&p->plan.tally->fetches, count);
@@ -268,6 +297,8 @@ static int open_parent(struct wb_parent *p)
         err = wb_fail(WB_E_NOTFOUND, "%s: no such file of certificates", o->ca_file);
     if (err == 0 && !o->run)
         err = read_seeds(p, &list);
+    if (err == 0 && !o->run && o->class_name)
+        err = wb_classes_check(o, &list);
     if (err == 0 && list.count == 0 && !wb_store_exists(o->dir))
         err = check_shared_work(o);
     if (err == 0 && !wb_store_exists(o->dir))
@@ -289,6 +320,8 @@ static int open_parent(struct wb_parent *p)
     wb_seeds_release(&list);
     if (err < 0)
         return err;
+    if (p->idle)
+        return 0;
     p->base = event_base_new();
     err = p->base ? wb_resolve_open(p) : wb_fail_nomem();
     return err < 0 ? err : wb_control_door_open(p);
@@ -328,12 +361,14 @@ int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink 
         return WB_E_NOMEM;
     p.plan.tally->pace.rate = o.max_rate;
     wb_scope_init(&p.plan.scope, o.scope);
+    if (o.class_name)
+        wb_scope_limit(&p.plan.scope, o.class_name);
     err = open_parent(&p);
-    if (err == 0)
+    if (err == 0 && !p.idle)
         err = wb_crew_start(&p);
-    if (err == 0)
+    if (err == 0 && !p.idle)
         err = wb_parent_run(&p);
-    if (err == 0)
+    if (err == 0 && !p.idle)
         err = wb_dispenser_leave(p.dispenser, p.plan.run, wb_slice_str(p.plan.home));
     wb_parent_stat(&p, stat_out);
     stat_out->lines_left = p.lines_left;

@@ -25,6 +25,26 @@
 /* Which links may be followed to other sites: none, those within a seed's registrable domain, or all. */
 enum wb_scope_kind { WB_SCOPE_SITE, WB_SCOPE_DOMAIN, WB_SCOPE_ANY };
 
+/*
+ * Media types, such as "image/png" and "image/" with an asterisk for all of its subtypes, several of them in one item
+ * separated by commas. No items: all types.
+ */
+struct wb_crawl_types {
+    const char *const *items;
+    size_t count;
+};
+
+/* Whether this is a media type as in struct wb_crawl_types. */
+bool wb_crawl_type_is_sound(struct wb_slice type);
+
+bool wb_crawl_types_have(const struct wb_crawl_types *types, struct wb_slice type);
+
+/*
+ * Whether a page is worth a request. One that says by the ending of its path that it is of another type is not, unless
+ * that type is read for its links.
+ */
+bool wb_crawl_types_promise(const struct wb_crawl_types *types, struct wb_slice path);
+
 struct wb_crawl_orders; /* orders to a running crawl, below */
 
 /* What a caller wants. A member that is 0 or NULL takes its default unless its comment says otherwise. */
@@ -61,6 +81,9 @@ struct wb_crawl_options {
     bool root_first;              /* use seeds below a site's root page only if the root cannot be fetched */
     bool ignore_sitemaps;
     unsigned with;                /* enum wb_extract_need: what stored pages need is fetched too, wherever it is */
+    const char *class_name;       /* work only for sites of this class; "default": those without one; NULL: for all */
+    struct wb_crawl_types types;  /* store only pages of these media types */
+    size_t max_links;             /* follow and record at most the first links of a page; 0: no limit */
     struct wb_crawl_orders *orders; /* what operators have told earlier crawls of this program; NULL: nothing */
     const char *ca_file;          /* certificates to trust; NULL: the system's */
 };
@@ -111,6 +134,12 @@ int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink 
  * if it is the repository's own SQLite file. *known_out is false if the repository has no dispenser yet.
  */
 int wb_crawl_dispenser(const char *dir, struct wb_buf *text_out, bool *known_out);
+
+/*
+ * WB_E_NOTFOUND if options name a class that neither the seeds file nor the dispenser defines. Reads the seeds file, so
+ * that must not be standard input. Changes nothing.
+ */
+int wb_crawl_check_class(const struct wb_crawl_options *options);
 
 /* Checks the dispenser of the repository. found is called for each problem, as in wb_journal_verify(). */
 int wb_crawl_verify(const char *dir, wb_journal_found found, void *context);
@@ -259,6 +288,12 @@ int wb_fetchlist_open(const char *dir, const char *dispenser, const char *seeds_
 void wb_fetchlist_close(struct wb_fetchlist *list);
 
 const struct wb_site_class *wb_fetchlist_classes(const struct wb_fetchlist *list, size_t *count_out);
+
+/* Whether a site is of the class of this name; NULL: any site is. "default": it has no class. */
+bool wb_fetchlist_in_class(const struct wb_fetchlist *list, const struct wb_listed_site *site, const char *name);
+
+/* Of the sites of the seeds file that were never visited, only those of this class take part in the run. */
+void wb_fetchlist_limit(struct wb_fetchlist *list, const char *class_name);
 void wb_fetchlist_site(const struct wb_fetchlist *list, struct wb_slice site, struct wb_listed_site *site_out);
 
 /* Whether any site of this registrable domain is known to the dispenser. */

@@ -110,13 +110,18 @@ static int check_item(struct wb_errand *errand)
         return barred;
     if (site->rules.robots)
         wb_robots_check(site->rules.robots, url, &verdict);
-    if (verdict.allowed && !barred)
+    /* What a page needs may itself need something: a style sheet is read for that, whatever its type. */
+    bool wanted = item->kind != WB_ITEM_PAGE || item->depth.need ||
+                  wb_crawl_types_promise(&w->plan->options->types, item->path);
+    if (verdict.allowed && !barred && wanted)
         return 1;
     wb_news_mark(w, site, errand->id, true);
     if (item->kind == WB_ITEM_PROBE)
         site->root.probing = false;
     else if (barred)
         wb_eventlog_skip(w, url, "expunged");
+    else if (!wanted)
+        wb_eventlog_skip(w, url, "unwanted");
     else if (item->kind == WB_ITEM_PAGE)
         err = wb_pagework_forbidden(errand);
     else

@@ -200,6 +200,30 @@ const struct wb_site_class *wb_fetchlist_classes(const struct wb_fetchlist *list
     return list->classes.items;
 }
 
+bool wb_fetchlist_in_class(const struct wb_fetchlist *list, const struct wb_listed_site *site, const char *name)
+{
+    WB_CHECK(list->magic == FETCHLIST_MAGIC && (site->class_at == SIZE_MAX || site->class_at < list->classes.count));
+    struct wb_slice own = WB_SLICE_LIT("default");
+
+    if (site->class_at != SIZE_MAX)
+        own = list->classes.items[site->class_at].name;
+    return !name || wb_slice_equal(own, wb_slice_str(name));
+}
+
+void wb_fetchlist_limit(struct wb_fetchlist *list, const char *class_name)
+{
+    WB_CHECK(list->magic == FETCHLIST_MAGIC && list->domains);
+    struct wb_listed_site site;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < list->told.count; i++) {
+        wb_fetchlist_site(list, list->told.items[i], &site);
+        if (wb_fetchlist_in_class(list, &site, class_name))
+            list->told.items[kept++] = list->told.items[i];
+    }
+    list->told.count = kept;
+}
+
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 static void no_warning(void *context, const char *message)

@@ -188,7 +188,7 @@ int wb_links_follow(struct wb_worker *w, struct wb_site *site, struct wb_slice u
         return admit_key(w, site, target, item, flags);
     /* A restored link was sent when it was first seen. A sitemap speaks for its own site only. */
     bool sent = (flags & (WB_LINKS_QUIET | WB_LINKS_RETELL)) == WB_LINKS_QUIET;
-    if (sent || item->kind != WB_ITEM_PAGE || (!need && !wb_scope_has(&w->plan->scope, name)))
+    if (sent || item->kind != WB_ITEM_PAGE || !(need ? wb_scope_in_class : wb_scope_has)(&w->plan->scope, name))
         return 0;
     err = site->listed ? is_left_alone(w, target, item) : 0;
     if (err != 0)

@@ -3,6 +3,7 @@
  *
  *   new bytes        extract -> store_page (in memory) -> spool and log -> journal -> links into queues
  *   the same bytes   a further capture of the stored version; its links are followed as if it were new
+ *   an unwanted type not stored (--types); its links are followed
  *   a redirect       stored like a page; it has no links, and pagework.c follows where it leads
  *
  * The store comes before the journal because the store says what it does with the page: the page may have been taken
@@ -182,12 +183,20 @@ static int store_page(struct wb_worker *w, const struct wb_page *page, enum wb_s
     return err;
 }
 
+/* Without a stated type, the page is of the type that its bytes are read as. */
+static bool is_wanted(const struct wb_worker *w, const struct wb_page *page)
+{
+    const struct wb_crawl_types *types = &w->plan->options->types;
+
+    return wb_crawl_types_have(types, page->type.len ? page->type : wb_extract_sniff(page->body));
+}
+
 int wb_pagekeep_redirect(struct wb_errand *errand, struct wb_fetch_result *result, struct wb_page *page_out,
                          enum wb_store_outcome *put_out)
 {
     *put_out = WB_STORE_PUT_OLDER;
     int err = wb_pagekeep_fill(errand, result, page_out);
-    if (err == 0)
+    if (err == 0 && is_wanted(errand->worker, page_out))
         err = store_page(errand->worker, page_out, put_out);
     /* Its node is down. Where the page leads to is in the journal, and the page is stored when it is due again. */
     return err == WB_E_DOWN ? 0 : err;
@@ -275,6 +284,50 @@ static int content_new(struct wb_outcome *o, const struct wb_page *page, enum wb
     return err;
 }
 
+/* ---- content that nobody wants ----------------------------------------------------------------------------------- */
+
+/*
+ * The page is of a type that --types leaves out: it is not stored, but its links are followed. The journal says that it
+ * was looked at, and has its links, so that a restarted crawl does not ask for it again. If an older version is stored,
+ * nothing was learned about that one.
+ */
+static int page_unwanted(struct wb_errand *errand, struct wb_fetch_result *result, const struct wb_page *page)
+{
+    struct wb_worker *w = errand->worker;
+    struct wb_extract extract;
+    struct wb_outcome o;
+
+    wb_outcome_init(&o, errand, result, errand->known ? WB_OUTCOME_ERROR : WB_OUTCOME_UNCHANGED, "unwanted");
+    const struct wb_edit_page fetched = o.edit.page;
+    int err = extract_page(&o, page, &extract);
+    if (err < 0)
+        return err;
+    const struct wb_edit_page read = o.edit.page;
+    o.edit.page = fetched;
+    o.edit.page.reason = errand->known ? WB_SLICE_LIT("unwanted") : WB_SLICE_EMPTY;
+    o.edit.page.type = read.type;
+    o.edit.page.links = read.links;
+    o.edit.page.link_count = read.link_count;
+    wb_news_mark(w, errand->site, errand->id, true);
+    wb_worker_dirty(w);
+    err = wb_outcome_tell(&o);
+    wb_tally_add(&w->tally->skipped, 1);
+    if (err == 0 && wb_errand_is_root(errand)) {
+        err = wb_pagework_decide_root(errand, true);
+        if (err == 0 && wb_names_root_came(w, errand->site, page->md5))
+            return 0;
+        if (err == 0)
+            err = follow_feeds(errand, &extract);
+    }
+    if (err == 0)
+        err = follow_links(errand, &read);
+    if (err == 0)
+        wb_dispatch_later(w, errand->site);
+    return err;
+}
+
+/* ---- all of them ------------------------------------------------------------------------------------------------- */
+
 int wb_pagekeep_came(struct wb_errand *errand, struct wb_fetch_result *result)
 {
     enum wb_store_outcome put;
@@ -283,6 +336,8 @@ int wb_pagekeep_came(struct wb_errand *errand, struct wb_fetch_result *result)
 
     WB_CHECK(errand->magic == WB_ERRAND_MAGIC && result->status / 100 == 2);
     int err = wb_pagekeep_fill(errand, result, &page);
+    if (err == 0 && !is_wanted(errand->worker, &page))
+        return page_unwanted(errand, result, &page);
     if (err == 0)
         err = store_page(errand->worker, &page, &put);
     if (err == WB_E_DOWN) /* its node is down: that costs the page, which is asked for again when it is due */

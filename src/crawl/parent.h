@@ -1,7 +1,8 @@
 /*
- * parent.h - the parent process of a crawl. Private to crawl.c, parent.c, crew.c, resolve.c and controldoor.c.
+ * parent.h - the parent process of a crawl. Private to crawl.c, classes.c, parent.c, crew.c, resolve.c and controldoor.c.
  *
  *   crawl.c     the door: options, seeds, the repository; opens and closes the parent
+ *   classes.c   which sites are those of the class that --class names
  *   parent.c    the event loop: a tick 25 times per second, progress, the end of the run
  *   crew.c      the worker processes: started, listened to, replaced when they die
  *   resolve.c   the names of sites, looked up before a worker needs them
@@ -13,6 +14,7 @@
 #ifndef WB_CRAWL_PARENT_H
 #define WB_CRAWL_PARENT_H
 
+#include "base/arena.h"
 #include "crawl/teller.h"
 #include "crawl/worker.h"
 
@@ -139,6 +141,20 @@ void wb_control_door_forget(struct wb_parent *parent);
 /* Notes once per second what was done, for rates. */
 void wb_control_door_sample(struct wb_parent *parent);
 
+/* ---- one class of sites (classes.c) ------------------------------------------------------------------------------ */
+
+struct wb_class_plans WB_VEC_OF(struct wb_site_plan);
+
+/* WB_E_NOTFOUND if neither these seeds nor the dispenser define the class of the options. */
+int wb_classes_check(const struct wb_crawl_options *o, const struct wb_seeds *seeds);
+
+/* Tells the scope which sites are of its class, if it has one, and seals it. */
+int wb_classes_seal(struct wb_dispenser *dispenser, struct wb_scope *scope);
+
+/* The seeds that are of the class, and the unfinished sites of the class that join them. They borrow from both. */
+int wb_classes_plan(struct wb_dispenser *dispenser, const struct wb_scope *scope, const struct wb_seeds *seeds,
+                    struct wb_arena *names, struct wb_class_plans *plans_out);
+
 /* ---- the parent -------------------------------------------------------------------------------------------------- */
 
 #define WB_PARENT_MAGIC 0x57425041u
@@ -168,6 +184,7 @@ struct wb_parent {
     int64_t began_ms, counted_ms, shown_ms;
     unsigned recoveries;       /* of dead crawls, since this one began */
     unsigned quiet_ticks;      /* for so many ticks nothing may be asked for any more, and nothing was under way */
+    bool idle;                 /* none of the seeds is of the class: there is nothing to do */
     bool stopping;             /* workers were told to end */
     int64_t stopping_ms;       /* since when */
 };

@@ -105,7 +105,8 @@ static int is_lost(struct wb_worker *w, struct wb_pageid id, const struct wb_edi
     bool stored = outcome_stored(edit->page.outcome);
     int64_t time_ms;
 
-    if (!stored && edit->page.outcome != WB_OUTCOME_UNCHANGED)
+    /* Without content it was a page of an unwanted type, which is not stored. */
+    if (!stored && (edit->page.outcome != WB_OUTCOME_UNCHANGED || !edit->page.has_content))
         return 0;
     int err = wb_store_time(w->repo.store, id, &time_ms);
     if (err == WB_E_NOTFOUND)

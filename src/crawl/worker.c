@@ -460,6 +460,7 @@ static int open_worker(struct wb_worker *w)
         err = wb_spill_open(o->dir, &w->repo.spill);
     if (err == 0)
         err = wb_factfinder_init(&w->finder);
+    w->finder.links_max = o->max_links;
     if (err == 0)
         wb_recent_open(o->dir, &w->recent);
     return err < 0 ? err : open_network(w);

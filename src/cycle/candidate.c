@@ -56,7 +56,8 @@ static int enter_site(struct wb_candidate_judge *judge, const struct wb_webdb_pa
     struct wb_slice site = wb_key_site(wb_buf_slice(&judge->key));
     wb_fetchlist_site(judge->list, site, &judge->listed);
     WB_CHECK(judge->listed.class_at < judge->class_count || judge->listed.class_at == SIZE_MAX);
-    judge->outside = out_of_scope(judge, site);
+    judge->outside = out_of_scope(judge, site) ||
+                     !wb_fetchlist_in_class(judge->list, &judge->listed, judge->class_name);
     judge->away = judge->listed.state == WB_LISTED_AWAY && judge->listed.next_ms > judge->horizon_ms;
     err = wb_webdb_get_site(judge->webdb, site, &judge->site);
     judge->site_known = err == 0;
@@ -137,7 +138,10 @@ static enum wb_candidate_verdict judge_page(struct wb_candidate_judge *judge, co
 {
     /* Files that pages need are outside of every scope and at no depth. Those that were fetched are kept fresh. */
     bool needed = page->has_content && !(page->flags & WB_PAGE_WANTED);
-    bool outside = judge->outside && !(judge->listed.needed && page->last_tried_ms);
+    bool ours = wb_fetchlist_in_class(judge->list, &judge->listed, judge->class_name);
+    bool outside = judge->outside && !(judge->listed.needed && page->last_tried_ms && ours);
+    if (page->last_tried_ms == 0 && !wb_crawl_types_promise(&judge->types, path_of(page->url)))
+        return WB_CANDIDATE_OUTSIDE;
     if (outside || (judge->depth_limit && page->depth >= judge->depth_limit && !needed))
         return WB_CANDIDATE_OUTSIDE;
     bool trapped = is_trapped(judge, page);

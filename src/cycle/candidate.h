@@ -36,6 +36,8 @@ struct wb_candidate_judge {
     struct wb_refresh refresh;      /* of pages without a class */
     const double *thetas;           /* by class, for classes with their own fetches; the others use refresh.theta */
     enum wb_scope_kind scope;
+    const char *class_name;         /* NULL: sites of any class */
+    struct wb_crawl_types types;
     int64_t now_ms, horizon_ms;     /* horizon_ms: the time of the next generate */
     int64_t tried_ms;               /* pages tried since then are left out; 0: none are */
     uint32_t depth_limit;           /* pages at this depth or deeper are left out; 0: none are */

@@ -70,6 +70,8 @@ struct wb_generate_options {
     int64_t period_ms;         /* list no more pages of a site than its interval allows in this time; 0: no limit */
     int64_t delay_ms;          /* the interval between two requests to a site whose class does not set one */
     int64_t tried_ms;          /* leave out pages fetched since then, so that no page is in a cycle twice; 0: none */
+    const char *class_name;    /* only pages of the sites of this class, as in struct wb_crawl_options */
+    struct wb_crawl_types types; /* leave out pages that are of no such type by their names */
     int64_t now_ms;            /* 0: read the clock */
 };
 
@@ -136,6 +138,14 @@ int wb_expunge_expired(const struct wb_update_options *options, const struct wb_
  */
 int wb_expunge(const struct wb_update_options *options, const char *what, bool allow, const struct wb_cycle_sink *sink,
                wb_expunge_each each, void *context, struct wb_expunge_stat *stat_out);
+
+/*
+ * Deletes one page: all its versions leave the store, and its row webdb. It is not barred, so a crawl or import that
+ * comes across it brings it back; links to it stay. WB_E_NOTFOUND if neither webdb nor the store knows the URL.
+ * *bytes_out: of its body; 0 if nothing was stored.
+ */
+int wb_delete(const struct wb_update_options *options, const char *url, const struct wb_cycle_sink *sink,
+              uint64_t *bytes_out);
 
 /* ---- index --------------------------------------------------------------------------------------- */
 

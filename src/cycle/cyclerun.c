@@ -260,6 +260,8 @@ static int step_generate(struct loop *loop)
     options.scope = loop->options->crawl.scope;
     options.tried_ms = status->began_ms;
     options.period_ms = loop->options->every_ms;
+    options.class_name = loop->options->crawl.class_name;
+    options.types = loop->options->crawl.types;
     options.delay_ms = loop->options->crawl.delay_ms >= 0 ? loop->options->crawl.delay_ms : WB_CRAWL_DELAY_MS;
     if (loop->options->crawl.max_depth < UINT32_MAX)
         options.depth_limit = loop->options->crawl.max_depth + 1;
@@ -608,7 +610,9 @@ int wb_cycle_run(const struct wb_cycle_options *options, const struct wb_crawl_s
     struct loop loop = {.magic = LOOP_MAGIC, .options = options, .dir = options->crawl.dir, .crawl_sink = crawl_sink,
                         .sink = sink ? sink : &quiet, .lock = WB_FILE_INIT};
 
-    int err = make_repository(&options->crawl);
+    int err = wb_crawl_check_class(&options->crawl);
+    if (err == 0)
+        err = make_repository(&options->crawl);
     if (err == 0)
         err = wb_crawl_orders_new(&loop.orders);
     if (err == 0)

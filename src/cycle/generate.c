@@ -547,6 +547,8 @@ static int open_generate(struct generate *g)
         err = open_store(g);
     if (err == 0)
         err = wb_fetchlist_open(o->dir, o->dispenser, o->seeds_file, warn, g, &g->list);
+    if (err == 0 && o->class_name)
+        wb_fetchlist_limit(g->list, o->class_name);
     if (err == 0)
         err = wb_thresholds_read(o->dir, warn, g, &g->thresholds);
     if (err == 0)
@@ -565,6 +567,8 @@ static int open_generate(struct generate *g)
         .refresh = {.policy = o->policy, .theta = g->common.theta, .min_days = o->min_days, .max_days = o->max_days},
         .thetas = g->thetas,
         .scope = o->scope,
+        .class_name = o->class_name,
+        .types = o->types,
         .now_ms = g->now_ms,
         .tried_ms = o->tried_ms,
         .depth_limit = o->depth_limit,

@@ -16,10 +16,14 @@ static const char *const statements[] = {
 #undef STATEMENT_TEXT
 };
 
+/* A claim may depend on rows that it does not change: take_turns (docs/design/0008-dispenser.md). */
+static const struct wb_sql_options sql_options = {
+    .texts = statements, .count = WB_DISPENSER_STATEMENT_COUNT, .take_turns = true, .indexed = true};
+
 static int open_sqlite(const char *dir, struct wb_sql **sql_out)
 {
     char *path = wb_path_join(dir, "dispenser.db");
-    int err = path ? wb_sql_open_sqlite(path, statements, WB_DISPENSER_STATEMENT_COUNT, sql_out) : WB_E_NOMEM;
+    int err = path ? wb_sql_open_sqlite(path, &sql_options, sql_out) : WB_E_NOMEM;
 
     wb_free(path);
     return err;
@@ -39,7 +43,7 @@ static int open_url(const char *dir, const char *url, struct wb_dispenser **disp
     if (strcmp(url, WB_DISPENSER_OWN) == 0)
         err = open_sqlite(dir, &d->sql);
     else
-        err = wb_sql_open_postgres(url, statements, WB_DISPENSER_STATEMENT_COUNT, &d->sql);
+        err = wb_sql_open_postgres(url, &sql_options, &d->sql);
     if (err == 0)
         err = wb_dispenser_schema(d);
     if (err == 0)

@@ -11,28 +11,10 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "os/clock.h"
-#include "os/random.h"
 
 #include <limits.h>
-#include <time.h>
-
-enum {
-    TRIES = 12,
-    TRY_MS = 30000, /* after this time a transaction is not tried again */
-};
 
 /* ---- transactions -------------------------------------------------------------------------------- */
-
-/* Waits a random time, longer after each try, so that processes that got in each other's way come apart. */
-static void pause_with_jitter(unsigned tries)
-{
-    uint32_t chance;
-    unsigned ms_max = 4u << (tries < 6 ? tries : 6);
-
-    wb_random_bytes(&chance, sizeof chance);
-    nanosleep(&(struct timespec){0, (long)(1 + chance % ms_max) * 1000000L}, NULL);
-}
 
 static int write_deltas(struct wb_dispenser *d)
 {
@@ -49,44 +31,34 @@ static int write_deltas(struct wb_dispenser *d)
     return err < 0 ? err : 0;
 }
 
-static int try_transaction(struct wb_dispenser *d, bool write, wb_dispenser_work work, void *context)
-{
-    int err;
+struct transaction {
+    struct wb_dispenser *d;
+    bool write;
+    wb_dispenser_work work;
+    void *context;
+};
 
+static int work_and_count(struct wb_sql *sql, void *context)
+{
+    struct transaction *t = context;
+    struct wb_dispenser *d = t->d;
+
+    (void)sql;
     d->delta_count = 0;
-    d->writing = write;
-    err = wb_sql_begin(d->sql, write);
-    if (err == 0)
-        err = work(d, context);
+    d->writing = t->write;
+    int err = t->work(d, t->context);
     if (err >= 0)
         err = write_deltas(d);
-    if (err == 0)
-        err = wb_sql_commit(d->sql);
-    if (err < 0) {
-        struct wb_error_copy why;
-        wb_error_save(err, &why);
-        wb_sql_rollback(d->sql);
-        err = wb_error_restore(&why);
-    }
     d->writing = false;
     return err;
 }
 
 int wb_dispenser_transact(struct wb_dispenser *d, bool write, wb_dispenser_work work, void *context)
 {
-    int64_t until_ns = wb_clock_mono_ns() + TRY_MS * (int64_t)1000000;
-    int err = WB_SQL_AGAIN;
+    struct transaction t = {d, write, work, context};
 
     WB_CHECK(d->magic == WB_DISPENSER_MAGIC && !d->writing);
-    for (unsigned tries = 0; err == WB_SQL_AGAIN && tries < TRIES; tries++) {
-        if (tries) {
-            if (wb_clock_mono_ns() > until_ns)
-                break;
-            pause_with_jitter(tries);
-        }
-        err = try_transaction(d, write, work, context);
-    }
-    return err == WB_SQL_AGAIN ? WB_E_BUSY : err;
+    return wb_sql_transact(d->sql, write ? WB_SQL_WRITE : WB_SQL_READ, work_and_count, &t);
 }
 
 int wb_dispenser_count(struct wb_dispenser *d, int64_t run, enum wb_site_state state, int64_t sites)

@@ -16,7 +16,6 @@
  *   dispenser_rows.c    transactions; rows read and changed. Keeps heads and counts right
  *   dispenser_schema.c  the tables and their version
  *   dispenser_sql.h     all statements
- *   sql.h               the interface to a database, implemented by sql_sqlite.c and sql_postgres.c
  */
 #ifndef WB_DISPENSER_DISPENSER_ROWS_H
 #define WB_DISPENSER_DISPENSER_ROWS_H
@@ -24,7 +23,7 @@
 #include "base/vec.h"
 #include "dispenser/dispenser.h"
 #include "dispenser/dispenser_sql.h"
-#include "dispenser/sql.h"
+#include "sql/sql.h"
 
 enum {
     /*

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/path.h"
+#include "sql/sql.h"
 
 #include <sys/stat.h>
 
@@ -31,10 +32,7 @@ static bool read_file(struct wb_slice text, struct wb_slice *url_out)
 
 bool wb_dispenser_is_url(struct wb_slice url)
 {
-    bool known = wb_slice_starts(url, WB_SLICE_LIT("postgres://")) ||
-                 wb_slice_starts(url, WB_SLICE_LIT("postgresql://"));
-
-    return known && url.len < FILE_BYTES_MAX / 2 && !memchr(url.ptr, '\n', url.len);
+    return url.len < FILE_BYTES_MAX / 2 && wb_sql_url_kind(url) == WB_SQL_URL_POSTGRES;
 }
 
 int wb_dispenser_recall_url(const char *dir, struct wb_buf *url_out)
@@ -83,23 +81,5 @@ done:
 
 int wb_dispenser_redact_url(struct wb_slice url, struct wb_buf *text_out)
 {
-    const char *end = url.ptr + url.len, *host = memchr(url.ptr, '@', url.len), *colon = NULL, *user = url.ptr;
-
-    for (const char *c = url.ptr; host && c + 2 < host && user == url.ptr; c++)
-        if (memcmp(c, "://", 3) == 0)
-            user = c + 3;
-    if (host && user < host)
-        colon = memchr(user, ':', (size_t)(host - user));
-    int err = wb_buf_append(text_out, url.ptr, (size_t)((colon ? colon + 1 : end) - url.ptr));
-    if (err == 0 && colon)
-        err = wb_buf_append_str(text_out, "***");
-    if (err == 0 && colon)
-        err = wb_buf_append(text_out, host, (size_t)(end - host));
-    /* Parameters may contain a password, too. */
-    const char *query = text_out->len ? memchr(text_out->ptr, '?', text_out->len) : NULL;
-    if (err == 0 && query) {
-        text_out->len = (size_t)(query - text_out->ptr);
-        err = wb_buf_append_str(text_out, "?...");
-    }
-    return err;
+    return wb_sql_url_redact(url, text_out);
 }

@@ -109,6 +109,11 @@ bool wb_extract_is_needy(struct wb_slice type)
     return find_needy(type) != NULL;
 }
 
+struct wb_slice wb_extract_sniff(struct wb_slice bytes)
+{
+    return wb_sniff_type(bytes);
+}
+
 /*
  * Chooses the module for a page, or NULL. The root element corrects two common mistakes: feeds that
  * are served as HTML, and XHTML that is served as XML.

@@ -53,6 +53,9 @@ unsigned wb_extract_need(unsigned tag);
 /* True if this is the type of a file that is no page, but needs others: a style sheet or a script. */
 bool wb_extract_is_needy(struct wb_slice type);
 
+/* The media type of bytes that came without one; empty: they show none. Static text. */
+struct wb_slice wb_extract_sniff(struct wb_slice bytes);
+
 /* True if a link of this kind leads to a page for people: not to an image or a style sheet, and not to a form. */
 bool wb_extract_leads_on(unsigned tag);
 
@@ -226,6 +229,7 @@ struct wb_factfinder {
     struct wb_pagelink *links;  /* of the current page, each target once */
     size_t link_cap;
     struct wb_link_slot *slots; /* a hash table that finds a link by its target */
+    size_t links_max;           /* a page's first links are remembered, no more; 0: all */
     bool needs;                 /* what the current page needs was extracted, too */
     uint32_t stamp;             /* identifies the current page: slots with another stamp are free */
 };

@@ -149,6 +149,21 @@ int wb_factfinder_links(struct wb_factfinder *finder, const struct wb_extract *e
     return 0;
 }
 
+/* Keeps the first links, as many as are allowed, and all that the page needs to be displayed if that is asked for. */
+static size_t limit_links(struct wb_factfinder *finder, size_t count)
+{
+    size_t kept = 0, links = 0;
+
+    WB_CHECK(count <= finder->link_cap);
+    for (size_t i = 0; i < count; i++) {
+        bool need = finder->needs && wb_extract_need(finder->links[i].tag);
+        links += !need;
+        if (need || links <= finder->links_max)
+            finder->links[kept++] = finder->links[i];
+    }
+    return kept;
+}
+
 /* ---- a page ------------------------------------------------------------------------------------------- */
 
 int wb_factfinder_read(struct wb_factfinder *finder, const struct wb_page *page, struct wb_slice agent, unsigned wants,
@@ -170,6 +185,9 @@ int wb_factfinder_read(struct wb_factfinder *finder, const struct wb_page *page,
     if (!(wants & WB_EXTRACT_LINKS))
         return 0;
     unsigned robots = extract_out->robots_flags | wb_robotstag_of_head(page->head, agent);
-    return wb_factfinder_links(finder, extract_out, robots & WB_ROBOTSTAG_NOFOLLOW, &facts_out->links,
-                               &facts_out->link_count);
+    err = wb_factfinder_links(finder, extract_out, robots & WB_ROBOTSTAG_NOFOLLOW, &facts_out->links,
+                              &facts_out->link_count);
+    if (err == 0 && finder->links_max)
+        facts_out->link_count = limit_links(finder, facts_out->link_count);
+    return err;
 }

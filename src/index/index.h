@@ -23,6 +23,7 @@
 #include "webdb/webdb.h"
 
 #define WB_DOCID_NONE UINT32_MAX
+#define WB_DEPTH_DELETED 0xfffe /* of a URL that was deleted by hand: searches do not show it (the column depth) */
 
 /* ---- columns ------------------------------------------------------------------------------------- */
 
@@ -85,6 +86,9 @@ const struct wb_index_info *wb_index_info(const struct wb_index *index);
 
 /* Only the numbers of the active generation, cheaply. All zero if there is none. */
 int wb_index_newest(const char *dir, struct wb_index_info *info_out);
+
+/* The directory that has the generations (a series: os/series.h), from the heap. For those who copy them as files. */
+int wb_index_root(const char *dir, char **root_out);
 
 /* The values of a fact, checked and in the byte order of the machine: an array with one item per page or URL. */
 int wb_index_fact(struct wb_index *index, enum wb_fact fact, const void **values_out);

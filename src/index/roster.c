@@ -215,7 +215,8 @@ static int note_url(struct wb_build *build, struct wb_roster *roster, const stru
     url->simhash = row->has_content ? row->simhash : 0;
     url->page = page ? (uint32_t)(page - roster->pages) : WB_DOCID_NONE;
     url->near = (uint32_t)(row->near ? row->near_number : row->number);
-    url->depth = row->depth;
+    const unsigned deleted = WB_PAGE_TARGET | WB_PAGE_BARRED;
+    url->depth = (row->flags & deleted) == deleted ? WB_DEPTH_DELETED : row->depth;
     if (page) {
         page->docid = (uint32_t)roster->known++;
         bits[row->number / 64] |= UINT64_C(1) << row->number % 64;

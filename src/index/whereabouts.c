@@ -59,6 +59,20 @@ int wb_whereabouts_read(const char *dir, struct wb_whereabouts *where)
     return err;
 }
 
+int wb_index_root(const char *dir, char **root_out)
+{
+    struct wb_whereabouts where;
+    int err = wb_whereabouts_read(dir, &where);
+
+    *root_out = NULL;
+    if (err == 0) {
+        *root_out = where.root;
+        where.root = NULL;
+    }
+    wb_whereabouts_release(&where);
+    return err;
+}
+
 bool wb_whereabouts_at_home(const struct wb_whereabouts *where, const char *root)
 {
     WB_CHECK(root && where->home);

@@ -326,6 +326,8 @@ static int import_once(const struct wb_import_options *options, const struct wb_
         err = wb_importer_begin(&im.importer);
     if (err == 0 && !options->no_journal)
         err = wb_import_journal_open(options->dir, 0, &im.importer.journal);
+    if (err == 0 && im.importer.journal)
+        wb_import_journal_limit_links(im.importer.journal, options->max_links);
     if (err == 0)
         err = import_all(&im);
     *commit_inout = im.importer.commit;

@@ -312,6 +312,13 @@ static int make_scribes(struct wb_import_journal *journal, unsigned count)
     return 0;
 }
 
+void wb_import_journal_limit_links(struct wb_import_journal *journal, size_t max)
+{
+    WB_CHECK(journal->magic == IMPORT_JOURNAL_MAGIC);
+    for (unsigned i = 0; i < journal->scribe_count; i++)
+        journal->scribes[i].finder.links_max = max;
+}
+
 int wb_import_journal_open(const char *dir, unsigned threads, struct wb_import_journal **journal_out)
 {
     struct wb_import_journal *journal = wb_alloc_zero(1, sizeof *journal);

@@ -21,6 +21,9 @@ struct wb_import_journal;
  */
 int wb_import_journal_open(const char *dir, unsigned threads, struct wb_import_journal **journal_out);
 
+/* From now on at most the first links of a page are recorded; 0: all. */
+void wb_import_journal_limit_links(struct wb_import_journal *journal, size_t max);
+
 /* Everything that was not synced may be lost. NULL is allowed. */
 void wb_import_journal_close(struct wb_import_journal *journal);
 

@@ -69,6 +69,7 @@ struct wb_import_options {
     const char *tree;              /* ...if not NULL, a directory whose files are pages below tree_url */
     struct wb_slice tree_url;      /* as wb_import_tree_url() made it */
     size_t body_max;               /* bytes of a body that are kept, up to WB_STORE_BODY_MAX */
+    size_t max_links;              /* the journal gets at most the first links of a page; 0: no limit */
     bool no_journal;               /* store only: webdb will not hear of the pages */
 };
 

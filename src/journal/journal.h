@@ -77,6 +77,8 @@ enum wb_expunge {
     WB_EXPUNGE_EXPIRED = 1, /* its lifetime ended; it is fetched again if a link leads there */
     WB_EXPUNGE_BARRED,      /* taken down: it must never be fetched again */
     WB_EXPUNGE_ALLOWED,     /* a takedown was revoked: it may be fetched again */
+    WB_EXPUNGE_DELETED,     /* removed by hand: it is fetched again if a link leads there, and not found until then */
+    WB_EXPUNGE_EVICTED,     /* there was no room for it: nothing is stored of it, but all else that is known stays */
 };
 
 /* The payload of a PAGE record. */

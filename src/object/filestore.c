@@ -417,7 +417,7 @@ static int list_folder(struct walk *walk)
     if (err == WB_E_IO && errno == ENOENT)
         err = 0;
     err = judge(err);
-    if (g.found.count)
+    if (err == 0 && g.found.count) /* otherwise the last one may have no name */
         qsort(g.found.items, g.found.count, sizeof *g.found.items, compare_found);
     for (size_t i = 0; i < g.found.count; i++) {
         if (err == 0)

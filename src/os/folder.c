@@ -5,6 +5,7 @@
 #include "os/path.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -77,4 +78,18 @@ bool wb_folder_stamp(const char *path, struct wb_folder_stamp *stamp_out)
     stamp_out->inode = st.st_ino;
     stamp_out->changed_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
     return true;
+}
+
+int wb_folder_birth(const char *path, struct wb_folder_birth *birth_out)
+{
+    struct statx st;
+
+    *birth_out = (struct wb_folder_birth){0};
+    if (statx(AT_FDCWD, path, 0, STATX_INO | STATX_BTIME, &st) != 0)
+        return errno == ENOENT ? wb_fail(WB_E_NOTFOUND, "%s does not exist", path)
+                               : wb_fail_errno("cannot look at %s", path);
+    birth_out->inode = st.stx_ino;
+    if (st.stx_mask & STATX_BTIME)
+        birth_out->birth_ns = (int64_t)st.stx_btime.tv_sec * 1000000000 + st.stx_btime.tv_nsec;
+    return 0;
 }

@@ -36,6 +36,15 @@ struct wb_folder_stamp {
 /* The stamp of the file that a path names. Returns false, and clears the stamp, if there is none that we can see. */
 bool wb_folder_stamp(const char *path, struct wb_folder_stamp *stamp_out);
 
+/* What a file keeps for life, and a copy of it does not have. birth_ns is 0 where the file system does not know it. */
+struct wb_folder_birth {
+    uint64_t inode;
+    int64_t birth_ns;
+};
+
+/* WB_E_NOTFOUND if there is no such file. */
+int wb_folder_birth(const char *path, struct wb_folder_birth *birth_out);
+
 static inline bool wb_folder_stamp_equal(const struct wb_folder_stamp *a, const struct wb_folder_stamp *b)
 {
     return a->device == b->device && a->inode == b->inode && a->changed_ns == b->changed_ns;

@@ -270,6 +270,16 @@ int wb_bucket_file_repair(struct wb_bucket_file *file, const uint8_t *repo_id)
     return err;
 }
 
+void wb_bucket_file_header(const struct wb_bucket_file *file, const uint8_t *repo_id,
+                           char header_out[WB_BUCKET_FILE_HEADER_BYTES])
+{
+    struct wb_bucket_shape shape = {file->number, file->revision, file->range, file->bucket_bytes, file->count};
+
+    WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
+    put_header(header_out, repo_id, &shape);
+    WB_CHECK(key_of(header_out) == file->key);
+}
+
 /* Reads the header, which must be that of the row's file. */
 static int check_header(const uint8_t *repo_id, const struct wb_catalog_segment *row, struct wb_bucket_file *file)
 {

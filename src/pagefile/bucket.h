@@ -31,6 +31,7 @@
  *   bucket_sweep.c  the double-write file
  *   bucket_draft.c  makes new images from old ones and from records
  *   bucket_kept.c   keeps what is left of damaged images
+ *   bucket_aside.c  copies buckets aside for those who carry a file elsewhere
  *
  * Nothing here touches the catalog. docs/formats/buckets.md is the reference for the bytes,
  * docs/design/0042-hash-buckets.md has the reasons.
@@ -107,6 +108,10 @@ int wb_bucket_file_open(struct wb_node *node, const uint8_t *repo_id, const stru
 
 /* Writes the header of a file that is open without one. */
 int wb_bucket_file_repair(struct wb_bucket_file *file, const uint8_t *repo_id);
+
+/* The header as it was when the file was made: without a seal, and intact. */
+void wb_bucket_file_header(const struct wb_bucket_file *file, const uint8_t *repo_id,
+                           char header_out[WB_BUCKET_FILE_HEADER_BYTES]);
 
 /* Also ends the claim. */
 void wb_bucket_file_close(struct wb_bucket_file *file);
@@ -189,6 +194,13 @@ int wb_bucket_read(const struct wb_bucket_file *file, uint64_t number, struct wb
 
 /* The same without looking elsewhere if the bucket is damaged; also checks that what follows the image is zero. */
 int wb_bucket_read_strictly(const struct wb_bucket_file *file, uint64_t number, struct wb_bucket *bucket);
+
+/*
+ * The bytes of a bucket as they are, and its stamp; 0 if the part of its image that is in the bucket is not intact. The
+ * second reads only as much as that takes, and believes the head.
+ */
+int wb_bucket_read_raw(const struct wb_bucket_file *file, uint64_t number, char *bytes_out, uint64_t *stamp_out);
+int wb_bucket_read_stamp(const struct wb_bucket_file *file, uint64_t number, uint64_t *stamp_out);
 
 /* The order of versions in a bucket. */
 int wb_bucket_version_compare(const struct wb_bucket_version *version, struct wb_pageid id,
@@ -305,6 +317,9 @@ int wb_bucket_sweep_add(struct wb_bucket_sweep *sweep, const struct wb_bucket *b
 
 /* Makes it all durable: the double-write file and extents, then the buckets themselves. */
 int wb_bucket_sweep_end(struct wb_bucket_sweep *sweep);
+
+/* All bytes of an empty double-write file. */
+void wb_bucket_doubles_header(const struct wb_bucket_file *file, char bytes_out[WB_BUCKET_FILE_HEADER_BYTES]);
 
 /* Writes an empty double-write file. */
 int wb_bucket_swept_clear(const struct wb_bucket_file *file);

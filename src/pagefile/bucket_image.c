@@ -406,6 +406,36 @@ int wb_bucket_read_strictly(const struct wb_bucket_file *file, uint64_t number, 
     return err == WB_E_CORRUPT ? wb_bucket_corrupt(file, number, wrong) : err;
 }
 
+int wb_bucket_read_raw(const struct wb_bucket_file *file, uint64_t number, char *bytes_out, uint64_t *stamp_out)
+{
+    struct wb_bucket head;
+    uint64_t image_bytes;
+    int err = wb_node_file_read_exact(&file->file, wb_bucket_at(file, number), bytes_out, file->bucket_bytes);
+
+    *stamp_out = 0;
+    if (err < 0 || wb_bucket_head_check(file, number, bytes_out, &head, &image_bytes))
+        return err;
+    size_t inside = image_bytes < file->bucket_bytes ? (size_t)image_bytes : file->bucket_bytes;
+    if (wb_get64(bytes_out + 56) != wb_hash64(bytes_out + WB_BUCKET_HEAD_BYTES, inside - WB_BUCKET_HEAD_BYTES))
+        return 0;
+    for (size_t i = inside; i < file->bucket_bytes; i++)
+        if (bytes_out[i] != 0) /* the end of another image: it is torn */
+            return 0;
+    *stamp_out = head.stamp;
+    return 0;
+}
+
+int wb_bucket_read_stamp(const struct wb_bucket_file *file, uint64_t number, uint64_t *stamp_out)
+{
+    char bytes[WB_BUCKET_HEAD_BYTES];
+    struct wb_bucket head;
+    uint64_t image_bytes;
+    int err = wb_node_file_read_exact(&file->file, wb_bucket_at(file, number), bytes, sizeof bytes);
+
+    *stamp_out = err == 0 && !wb_bucket_head_check(file, number, bytes, &head, &image_bytes) ? head.stamp : 0;
+    return err;
+}
+
 bool wb_bucket_find(const struct wb_bucket *bucket, struct wb_pageid id, const struct wb_catalog_place *place,
                     size_t *at_out)
 {

@@ -32,6 +32,8 @@ enum {
     COPY_BYTES = 1 << 20,
 };
 
+_Static_assert((int)IMAGES_AT == (int)WB_BUCKET_FILE_HEADER_BYTES, "an empty file is as long as a header");
+
 /* ---- reading ----------------------------------------------------------------------------------------------- */
 
 struct doubles_header {
@@ -140,11 +142,10 @@ int wb_bucket_swept_image(const struct wb_bucket_file *file, uint64_t number, ch
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static int write_header(const struct wb_bucket_file *file, const struct doubles_header *header)
+static void put_header(const struct wb_bucket_file *file, const struct doubles_header *header, char bytes[IMAGES_AT])
 {
-    char bytes[IMAGES_AT] = {0};
-
     WB_CHECK(header->count <= file->count);
+    memset(bytes, 0, IMAGES_AT);
     memcpy(bytes, "WBDW", 4);
     wb_put16(bytes + 4, DOUBLES_FORMAT);
     wb_put64(bytes + 8, file->key);
@@ -153,13 +154,33 @@ static int write_header(const struct wb_bucket_file *file, const struct doubles_
     wb_put64(bytes + 32, header->count);
     wb_put64(bytes + 40, header->index_check);
     wb_put64(bytes + DOUBLES_CHECK_AT, wb_hash64(bytes, DOUBLES_CHECK_AT));
+}
+
+static int write_header(const struct wb_bucket_file *file, const struct doubles_header *header)
+{
+    char bytes[IMAGES_AT];
+
+    put_header(file, header, bytes);
     return wb_node_file_write_at(&file->doubles, 0, bytes, sizeof bytes);
+}
+
+/* That of an empty file. */
+static struct doubles_header empty_header(const struct wb_bucket_file *file)
+{
+    return (struct doubles_header){.end = wb_bucket_extents_at(file), .index_check = wb_hash64("", 0)};
+}
+
+void wb_bucket_doubles_header(const struct wb_bucket_file *file, char bytes_out[WB_BUCKET_FILE_HEADER_BYTES])
+{
+    struct doubles_header header = empty_header(file);
+
+    put_header(file, &header, bytes_out);
 }
 
 int wb_bucket_swept_clear(const struct wb_bucket_file *file)
 {
     WB_CHECK(file->magic == WB_BUCKET_FILE_MAGIC);
-    struct doubles_header header = {.end = wb_bucket_extents_at(file), .index_check = wb_hash64("", 0)};
+    struct doubles_header header = empty_header(file);
     int err = write_header(file, &header);
 
     if (err == 0)

@@ -26,6 +26,7 @@
 
 #include "pagefile/append_block.h"
 #include "pagefile/append_sync.h"
+#include "pagefile/bucket_aside.h"
 #include "pagefile/hash_verify.h"
 #include "pagefile/pagefile_files.h"
 #include "pagefile/segment_live.h"

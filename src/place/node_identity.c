@@ -33,7 +33,7 @@ enum { IDENTITY_BYTES_MAX = 4096, FORMAT_MAX = 1000000 };
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static int format_identity(const struct wb_node_identity *identity, struct wb_buf *text)
+int wb_node_identity_format(const struct wb_node_identity *identity, struct wb_buf *text)
 {
     char repository[2 * WB_NODE_ID_BYTES + 1], id[2 * WB_NODE_ID_BYTES + 1];
 
@@ -65,7 +65,7 @@ static int parse_identity(const char *path, struct wb_slice bytes, struct wb_nod
         return wb_fail(WB_E_CORRUPT, "%s is damaged", path);
     out->number = (uint32_t)number;
     /* There is one way to write it, so the checksum and all that was not looked at so far is compared at once. */
-    int err = format_identity(out, &again);
+    int err = wb_node_identity_format(out, &again);
     if (err == 0 && !wb_slice_equal(wb_buf_slice(&again), bytes))
         err = wb_fail(WB_E_CORRUPT, "%s is damaged: it does not match its checksum", path);
     wb_buf_release(&again);
@@ -230,7 +230,7 @@ static int write_identity(const char *dir, const struct wb_file *temporary, cons
 {
     struct wb_buf text = WB_BUF_INIT;
     char *path = wb_path_join(dir, WB_NODE_IDENTITY_NAME), *pages = wb_path_join(dir, WB_NODE_DIR);
-    int err = path && pages ? format_identity(identity, &text) : WB_E_NOMEM;
+    int err = path && pages ? wb_node_identity_format(identity, &text) : WB_E_NOMEM;
 
     if (err == 0)
         err = wb_path_mkdirs(pages);

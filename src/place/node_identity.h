@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct wb_buf;
+
 #define WB_NODE_IDENTITY_NAME "webbase.node"
 #define WB_NODE_DIR "pages" /* all other files of a node are in this directory */
 
@@ -43,6 +45,9 @@ int wb_node_check(const char *dir, const struct wb_node_identity *expected);
 
 /* What webbase.node says. WB_E_NOTFOUND: there is none. WB_E_CORRUPT, WB_E_NEWER. */
 int wb_node_identity_read(const char *dir, struct wb_node_identity *identity_out);
+
+/* Appends what webbase.node says of this node. */
+int wb_node_identity_format(const struct wb_node_identity *identity, struct wb_buf *text);
 
 /*
  * The opposite of wb_node_make(): removes the files of pages whose names are those of segments or buckets, then

@@ -29,7 +29,7 @@ enum {
     FORMAT_MAX = 1000000, /* a larger number is not a format */
 };
 
-static int parse(const char *path, struct wb_slice bytes, struct wb_superblock *out)
+int wb_superblock_parse(const char *path, struct wb_slice bytes, struct wb_superblock *out)
 {
     struct wb_slice text = bytes, value, lines;
     uint64_t format;
@@ -69,8 +69,10 @@ bool wb_superblock_is_unfinished(const char *dir)
 
 int wb_superblock_refuse_unfinished(const char *dir)
 {
-    return wb_fail(WB_E_INVALID, "%s is an unfinished copy of a repository: run 'webbase convert' again, or delete it",
-                   dir);
+    return wb_fail(
+        WB_E_INVALID,
+        "%s is an unfinished copy of a repository: run the 'convert' or 'restore' again that began it, or delete it",
+        dir);
 }
 
 int wb_superblock_read(const char *dir, struct wb_superblock *superblock_out)
@@ -92,7 +94,7 @@ int wb_superblock_read(const char *dir, struct wb_superblock *superblock_out)
     else
         err = wb_fail(WB_E_NOTFOUND, "%s is not a repository", dir);
     if (err == 0)
-        err = parse(path, wb_buf_slice(&bytes), superblock_out);
+        err = wb_superblock_parse(path, wb_buf_slice(&bytes), superblock_out);
     wb_buf_release(&bytes);
     wb_free(path);
     return err;

@@ -9,14 +9,15 @@
 #include "place/design.h"
 
 #define WB_SUPERBLOCK_NAME "webbase.repo"
-#define WB_SUPERBLOCK_UNFINISHED "webbase.unfinished" /* there instead in a copy that is not complete (convert.c) */
-#define WB_SUPERBLOCK_LOCK_NAME "webbase.lock" /* locked while a repository is being created */
+#define WB_SUPERBLOCK_UNFINISHED "webbase.unfinished" /* there instead in a copy that is not complete (unfinished.c)   \
+                                                       */
+#define WB_SUPERBLOCK_LOCK_NAME "webbase.lock"        /* locked while a repository is being created */
 
 enum { WB_SUPERBLOCK_FORMAT = 1, WB_SUPERBLOCK_ID_BYTES = 16 };
 
 struct wb_superblock {
     struct wb_design design;
-    uint8_t id[WB_SUPERBLOCK_ID_BYTES];        /* random; every segment of the repository contains it */
+    uint8_t id[WB_SUPERBLOCK_ID_BYTES]; /* random; every segment of the repository contains it */
     int64_t created_ms;
 };
 
@@ -26,6 +27,9 @@ struct wb_superblock {
  * WB_E_CORRUPT: damaged. The messages name dir or the file.
  */
 int wb_superblock_read(const char *dir, struct wb_superblock *superblock_out);
+
+/* The same with the bytes of the file; the path is for messages. */
+int wb_superblock_parse(const char *path, struct wb_slice bytes, struct wb_superblock *superblock_out);
 
 /* Writes the file atomically: afterwards the directory is a repository. */
 int wb_superblock_write(const char *dir, const struct wb_superblock *superblock);

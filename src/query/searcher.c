@@ -235,13 +235,15 @@ static int set_bars(struct wb_searcher *searcher, const struct bar_list *list)
     return err < 0 ? err : bar_pages(searcher, list);
 }
 
-/* Pages with a status other than 2xx are found only by queries with status:. */
+/* Pages with a status other than 2xx are found only by queries with status:, and what was deleted by none. */
 static int set_shown(struct wb_searcher *searcher)
 {
-    const void *statuses = NULL;
+    const void *statuses = NULL, *depths = NULL;
     uint64_t shown = 0, allowed = 0;
     int err = wb_index_fact(searcher->index, WB_FACT_STATUS, &statuses);
 
+    if (err == 0)
+        err = wb_index_fact(searcher->index, WB_FACT_DEPTH, &depths);
     if (err < 0)
         return err;
     memcpy(searcher->shown, searcher->allowed, searcher->bit_words * sizeof *searcher->shown);
@@ -250,6 +252,9 @@ static int set_shown(struct wb_searcher *searcher)
         if (status < 200 || status > 299)
             searcher->shown[docid / 64] &= ~(1ull << docid % 64);
     }
+    for (uint32_t docid = searcher->pages; docid < searcher->urls; docid++)
+        if (((const uint16_t *)depths)[docid] == WB_DEPTH_DELETED)
+            searcher->shown[docid / 64] &= ~(1ull << docid % 64);
     for (size_t i = 0; i < searcher->bit_words; i++) {
         shown += (uint64_t)__builtin_popcountll(searcher->shown[i]);
         allowed += (uint64_t)__builtin_popcountll(searcher->allowed[i]);

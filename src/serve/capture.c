@@ -62,6 +62,23 @@ int wb_capture_choose(struct wb_call *call, const struct wb_memento_target *t, c
     return err;
 }
 
+int wb_capture_at(struct wb_call *call, struct wb_pageid id, int64_t time_ms, struct wb_page *page_out,
+                  struct wb_buf *mem_out)
+{
+    struct wb_store_when when = {.kind = WB_STORE_WHEN_TIME};
+    struct wb_store_timeline timeline = {0};
+    int err = wb_capture_timeline(call, id, &timeline);
+
+    if (err == 0) {
+        when.time_ms = timeline.times[wb_memento_find(&timeline, time_ms)];
+        err = wb_store_get_when(call->worker->store, id, &when, page_out, mem_out);
+    }
+    if (err == 0)
+        page_out->time_ms = when.time_ms;
+    wb_store_timeline_release(&timeline);
+    return err;
+}
+
 size_t wb_capture_beside(const struct wb_store_timeline *timeline, size_t at, bool *is_out)
 {
     size_t found = at;

@@ -28,6 +28,14 @@ int wb_capture_timeline(struct wb_call *call, struct wb_pageid id, struct wb_sto
 int wb_capture_choose(struct wb_call *call, const struct wb_memento_target *t, const struct wb_store_timeline *timeline,
                       size_t *at_out);
 
+/*
+ * Reads the page as its newest capture at or before a time has it, or else its oldest one. Unlike wb_store_get_when(),
+ * which gives the time of the version's newest capture, the page has the time of that capture. The page borrows from
+ * mem_out, which the caller releases. WB_E_NOTFOUND if there is no capture.
+ */
+int wb_capture_at(struct wb_call *call, struct wb_pageid id, int64_t time_ms, struct wb_page *page_out,
+                  struct wb_buf *mem_out);
+
 /* The capture nearest to this one that is not a redirect; *is_out: whether this one is. The same one if all are. */
 size_t wb_capture_beside(const struct wb_store_timeline *timeline, size_t at, bool *is_out);
 

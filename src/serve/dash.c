@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "os/clock.h"
 #include "os/folder.h"
+#include "os/heaps.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -17,6 +18,7 @@ enum {
     CRAWLS_MAX = 8,             /* as many can run at once (docs/design/0030-control.md) */
     WATCHED_MAX_MS = 60 * 1000, /* a sample that is later than this leaves a gap */
     NOW_SAMPLES = 10,           /* over which rates of this moment are taken */
+    TRIM_SAMPLES = 10,          /* after which freed memory goes back to the system */
 };
 
 /* What one crawl has counted so far. */
@@ -52,6 +54,7 @@ struct wb_dash {
     struct wb_dash_fresh *fresh;
     int64_t count_after_ns; /* the repository is counted again then */
     double counted[WB_DASH_NUMBERS];
+    double trimmed; /* requests, when freed memory went back to the system */
 };
 
 /* ---- the repository ---------------------------------------------------------------------------------------------- */
@@ -227,6 +230,17 @@ static void take_sample(struct wb_dash *dash)
     pthread_mutex_unlock(&dash->lock);
 }
 
+/* Large replies leave holes in the heaps (docs/design/0034-serve.md). After requests, the system gets them back. */
+static void trim(struct wb_dash *dash)
+{
+    double requests = sample_before(dash, 0)->numbers[WB_DASH_REQUESTS];
+
+    if (dash->count % TRIM_SAMPLES != 0 || requests == dash->trimmed)
+        return;
+    wb_heaps_trim();
+    dash->trimmed = requests;
+}
+
 static void *run(void *context)
 {
     struct wb_dash *dash = context;
@@ -237,6 +251,7 @@ static void *run(void *context)
     while (!dash->ended) {
         pthread_mutex_unlock(&dash->lock);
         take_sample(dash);
+        trim(dash);
         clock_gettime(CLOCK_MONOTONIC, &next);
         next.tv_sec += WB_DASH_INTERVAL_MS / 1000;
         pthread_mutex_lock(&dash->lock);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "os/folder.h"
 #include "os/path.h"
+#include "serve/backups.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -298,6 +299,8 @@ int wb_dash_state_read(struct wb_server *server, const struct wb_answer_stat *st
         err = tell_step(server, stat, state_out);
     else if (err == 0)
         err = tell_idle(server, stat, state_out);
+    if (err == 0)
+        err = wb_backups_problem(&stat->backups, &state_out->problem);
     return err < 0 ? err : tell_disk(server, state_out);
 }
 

@@ -4,7 +4,7 @@
 #include "base/date.h"
 #include "base/error.h"
 #include "extract/extract.h"
-#include "serve/memento.h"
+#include "serve/capture.h"
 
 #include <stdlib.h>
 
@@ -161,17 +161,16 @@ static int look_into(struct embedded_search *s, size_t number)
     return err == WB_E_CORRUPT || err == WB_E_NOTFOUND ? 0 : err; /* what is in it cannot be said */
 }
 
-static int read_params(struct wb_call *call, struct wb_embedded *e, struct wb_store_when *when_out)
+static int read_params(struct wb_call *call, struct wb_embedded *e, int64_t *time_ms_out)
 {
     struct wb_slice time = wb_http_param(call->request, "time");
     uint64_t apart = 0;
     int err = wb_call_required(call, "url", &e->url);
 
-    *when_out = (struct wb_store_when){.kind = WB_STORE_WHEN_TIME, .time_ms = INT64_MAX};
+    *time_ms_out = INT64_MAX;
     if (err == 0)
         err = wb_which_page(e->url, &e->id);
-    if (err == 0 && time.ptr && !wb_date_parse_digits_end(time, &when_out->time_ms) &&
-        !wb_date_parse(time, &when_out->time_ms))
+    if (err == 0 && time.ptr && !wb_date_parse_digits_end(time, time_ms_out) && !wb_date_parse(time, time_ms_out))
         err = wb_fail(WB_E_INVALID, "time=%.*s is not a time; write 20260131120000 or 2026-01-31T12:00:00Z",
                       WB_SLICE_ARG(time));
     if (err == 0)
@@ -183,13 +182,13 @@ static int read_params(struct wb_call *call, struct wb_embedded *e, struct wb_st
 int wb_embedded_read(struct wb_call *call, struct wb_embedded *e)
 {
     struct embedded_search s = {.call = call, .e = e};
-    struct wb_store_when when;
+    int64_t time_ms;
 
     WB_CHECK(call->magic == WB_CALL_MAGIC);
     *e = (struct wb_embedded){0};
-    int err = read_params(call, e, &when);
+    int err = read_params(call, e, &time_ms);
     if (err == 0) {
-        err = wb_store_get_when(call->worker->store, e->id, &when, &e->page, &e->mem);
+        err = wb_capture_at(call, e->id, time_ms, &e->page, &e->mem);
         if (err == WB_E_NOTFOUND)
             err = wb_which_missing(call->worker->store, e->id, e->url, WB_SLICE_EMPTY, "this archive");
     }

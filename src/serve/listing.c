@@ -73,10 +73,12 @@ static int read_params(struct wb_call *call, struct wb_listing *l)
 
 static bool contains(struct wb_slice text, struct wb_slice part)
 {
+    if (part.len == 0)
+        return true;
     for (size_t i = 0; i + part.len <= text.len; i++)
         if (strncasecmp(text.ptr + i, part.ptr, part.len) == 0)
             return true;
-    return part.len == 0;
+    return false;
 }
 
 static bool has_type(struct wb_slice type, struct wb_slice wanted)

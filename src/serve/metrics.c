@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "base/kept.h"
 #include "base/mem.h"
+#include "os/clock.h"
+#include "serve/backups.h"
 #include "serve/server.h"
 
 #include <inttypes.h>
@@ -306,6 +308,8 @@ void wb_handle_metrics(struct wb_call *call)
     int err = wb_answer_stat_read(call->server->options->dir, call->worker->store, &stat);
     if (err == 0)
         err = add_repository(out, &stat);
+    if (err == 0)
+        err = wb_backups_metrics(&stat.backups, wb_clock_wall_ms(), out);
     if (err == 0)
         err = add_nodes(out, call->worker->store);
     if (err == 0)

@@ -15,6 +15,7 @@
 #include "extract/extract.h"
 #include "page/page.h"
 #include "replay/replay.h"
+#include "serve/capture.h"
 #include "serve/page_compare.h"
 #include "url/url.h"
 #include "warc/warc.h"
@@ -43,12 +44,12 @@ struct compare_view {
 static int read_side(struct wb_call *call, struct wb_pageid id, const char *name, struct wb_slice time,
                      struct compare_side *side)
 {
-    struct wb_store_when when = {.kind = WB_STORE_WHEN_TIME};
+    int64_t time_ms;
 
-    if (!wb_date_parse_digits_end(time, &when.time_ms) && !wb_date_parse(time, &when.time_ms))
+    if (!wb_date_parse_digits_end(time, &time_ms) && !wb_date_parse(time, &time_ms))
         return wb_fail(WB_E_INVALID, "%s=%.*s is not a time; write 20260131120000 or 2026-01-31T12:00:00Z", name,
                        WB_SLICE_ARG(time));
-    int err = wb_store_get_when(call->worker->store, id, &when, &side->page, &side->mem);
+    int err = wb_capture_at(call, id, time_ms, &side->page, &side->mem);
     return err < 0 ? err : wb_url_public(side->page.url, &side->public, &side->page.url);
 }
 
@@ -298,6 +299,13 @@ static void add_frame(struct compare_view *v, int side, uint64_t change)
     wb_htmlpen_raw(h, "\"></iframe>\n</section>\n");
 }
 
+static bool is_same(const struct compare_side sides[2])
+{
+    const struct wb_page *a = &sides[0].page, *b = &sides[1].page;
+
+    return a->status == b->status && wb_slice_equal(a->type, b->type) && wb_slice_equal(a->body, b->body);
+}
+
 static void add_frames(struct compare_view *v, uint64_t change)
 {
     if (v->marks[0].cut || v->marks[1].cut)
@@ -307,12 +315,16 @@ static void add_frames(struct compare_view *v, uint64_t change)
             "not, or not all of them.</p>\n",
             wb_htmlpen_number(v->marks[0].changes < v->marks[1].changes ? v->marks[0].changes : v->marks[1].changes));
     if (v->changes == 0)
-        wb_htmlpen_raw(&v->h, "<p class=\"note\">No visible words differ. Pictures, styles and other parts of the page "
-                              "may.</p>\n");
-    wb_htmlpen_raw(&v->h,
-                   "<p class=\"quiet\"><del>Removed</del> words are marked on one side, <ins>added</ins> ones on "
-                   "the other; a bar shows where the other side has words that this one has not.</p>\n"
-                   "<div class=\"sides\">\n");
+        wb_htmlpen_raw(&v->h,
+                       is_same(v->sides)
+                           ? "<p class=\"note\">Nothing changed: the server sent the same bytes both times.</p>\n"
+                           : "<p class=\"note\">No visible words differ. Pictures, styles and other parts of the "
+                             "page may.</p>\n");
+    else
+        wb_htmlpen_raw(&v->h,
+                       "<p class=\"quiet\"><del>Removed</del> words are marked on one side, <ins>added</ins> ones on "
+                       "the other; a bar shows where the other side has words that this one has not.</p>\n");
+    wb_htmlpen_raw(&v->h, "<div class=\"sides\">\n");
     add_frame(v, 0, change);
     add_frame(v, 1, change);
     wb_htmlpen_raw(&v->h, "</div>\n");

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/path.h"
+#include "serve/backups.h"
 #include "serve/dash_state.h"
 #include "serve/page_charts.h"
 #include "serve/watch.h"
@@ -421,6 +422,7 @@ static void show(struct wb_call *call, const struct wb_answer_stat *stat, const 
     add_sites(call, &h);
     add_fetches(&h);
     add_cycle(&h, stat);
+    wb_backups_section(&h, &stat->backups);
     add_nodes(call, &h, stat);
     add_lists(call, &h);
     add_orders(&h);

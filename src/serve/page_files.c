@@ -51,18 +51,21 @@ static void show(struct wb_call *call, const struct wb_embedded *e)
     wb_page_begin(call, &h, &(struct wb_page_frame){.title = WB_SLICE_LIT("Files of a page"), .place = WB_PAGE_VIEW});
     wb_htmlpen_put(&h, "<article>\n<h1>Files of a page</h1>\n<p class=\"address\">{}</p>\n",
                    wb_htmlpen_text(e->page.url));
-    wb_htmlpen_put(&h,
-                   "<p>The page was captured <a href=\"/web/{}/{}\">{}</a>. It names {} {}, and each is shown "
-                   "by its capture that is nearest in time.</p>\n",
-                   wb_htmlpen_digits(e->page.time_ms), wb_htmlpen_text(e->page.url), wb_htmlpen_time(e->page.time_ms),
-                   wb_htmlpen_number(e->files.count), wb_htmlpen_str(e->files.count == 1 ? "file" : "files"));
+    wb_htmlpen_put(&h, "<p>The page was captured <a href=\"/web/{}/{}\">{}</a>. ", wb_htmlpen_digits(e->page.time_ms),
+                   wb_htmlpen_text(e->page.url), wb_htmlpen_time(e->page.time_ms));
+    if (e->files.count == 0)
+        wb_htmlpen_raw(&h, "It names no files that it is shown with.</p>\n");
+    else
+        wb_htmlpen_put(&h, "It names {} {}, and each is shown by its capture that is nearest in time.</p>\n",
+                       wb_htmlpen_number(e->files.count), wb_htmlpen_str(e->files.count == 1 ? "file" : "files"));
     if (e->cut)
         wb_htmlpen_raw(&h, "<p class=\"note\">The page has more files than are looked at here.</p>\n");
-    wb_htmlpen_put(&h, "<p class=\"quiet\">\"Apart\" are those whose time differs by more than {}.</p>\n",
-                   wb_htmlpen_text(words > 0 ? wb_slice(apart, (size_t)words) : WB_SLICE_LIT("nothing")));
+    if (e->files.count)
+        wb_htmlpen_put(&h, "<p class=\"quiet\">\"Apart\" are those whose time differs by more than {}.</p>\n",
+                       wb_htmlpen_text(words > 0 ? wb_slice(apart, (size_t)words) : WB_SLICE_LIT("nothing")));
     add_files(&h, e, WB_EMBEDDED_MISSING, "Missing");
     add_files(&h, e, WB_EMBEDDED_FAR, "Apart");
-    add_files(&h, e, WB_EMBEDDED_NEAR, "Of the same time");
+    add_files(&h, e, WB_EMBEDDED_NEAR, "Near in time");
     wb_htmlpen_raw(&h, "</article>\n");
     wb_page_end(call, &h);
 }

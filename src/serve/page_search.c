@@ -267,8 +267,14 @@ static void add_front(struct wb_call *call, struct wb_htmlpen *h)
     wb_htmlpen_raw(h, "<h1 class=\"hidden\">Search the collection</h1>\n");
     if (wb_store_stat(call->worker->store, &stat) < 0 || wb_index_newest(call->server->options->dir, &info) < 0)
         return; /* the box is enough */
-    wb_htmlpen_put(h, "<p class=\"collection\">{} pages of {} sites", wb_htmlpen_number(stat.pages),
-                   wb_htmlpen_number(stat.sites));
+    if (stat.pages == 0 && info.generation == 0) {
+        wb_htmlpen_raw(h, "<p class=\"collection\">Nothing is stored yet: "
+                          "<a href=\"/dash#begin\">how to begin</a></p>\n");
+        return;
+    }
+    wb_htmlpen_put(h, "<p class=\"collection\">{} {} of {} {}", wb_htmlpen_number(stat.pages),
+                   wb_htmlpen_str(stat.pages == 1 ? "page" : "pages"), wb_htmlpen_number(stat.sites),
+                   wb_htmlpen_str(stat.sites == 1 ? "site" : "sites"));
     if (info.generation)
         wb_htmlpen_put(h, ", indexed {}", wb_htmlpen_time(info.time_ms));
     wb_htmlpen_raw(h, info.generation ? "</p>\n" : ". There is no index yet: run <code>webbase index</code>.</p>\n");

@@ -138,7 +138,7 @@ static void add_links(struct wb_htmlpen *h, const struct wb_stage *stage, size_t
     if (before != SIZE_MAX)
         wb_htmlpen_put(h, "<a rel=\"nofollow\" href=\"/compare?url={}&amp;a={}&amp;b={}\">changes</a>\n", param,
                        wb_htmlpen_digits(times[before]), wb_htmlpen_digits(times[stage->at]));
-    wb_htmlpen_put(h, "<a rel=\"nofollow\" href=\"/files?url={}&amp;time={}\">files</a>\n", param,
+    wb_htmlpen_put(h, "<a id=\"stage-files\" rel=\"nofollow\" href=\"/files?url={}&amp;time={}\">files</a>\n", param,
                    wb_htmlpen_digits(times[stage->at]));
     wb_htmlpen_put(h, "<a rel=\"nofollow\" href=\"/page?url={}\">about</a>\n", param);
     add_live(h, stage->url);

@@ -5,6 +5,7 @@
  *   repo_base.h    update nodes go on from what the read nodes have
  *   repo_adopt.h   records and pages of another repository, as they are
  *   repo_block.h   whole blocks, as another repository has compressed them
+ *   unfinished.h   the directory in which a copy is being made
  *
  * batch/batched.h is one, too: the two parts of a batch design, and the gate between readers and transfers.
  */
@@ -16,5 +17,6 @@
 #include "store/repo_base.h"
 #include "store/repo_block.h"
 #include "store/store_nodes.h"
+#include "store/unfinished.h"
 
 #endif

@@ -194,7 +194,9 @@ struct wb_organisation {
                   wb_store_progress progress, void *progress_context, struct wb_store_verify_counts *counts_out);
 };
 
-#define WB_BATCHED_UPDATE_DIR "update" /* of a batch design, in the repository: the part that waits */
+/* Of a batch design, in the repository: the part that waits, and what keeps transfers and scans apart. */
+#define WB_BATCHED_UPDATE_DIR "update"
+#define WB_BATCHED_GATE_NAME "transfer.gate"
 
 extern const struct wb_organisation wb_organisation_log;
 extern const struct wb_organisation wb_organisation_batch; /* two stores of other organisations (batched.h) */

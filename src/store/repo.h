@@ -341,6 +341,9 @@ int wb_repo_edit_load(struct wb_repo_edit *edit, struct wb_pageid id);
  */
 int wb_repo_edit_save(struct wb_repo_edit *edit, bool touched, bool on_request, int64_t *site_pages_inout);
 
+/* A page was removed from everywhere, or refused: its bytes must disappear. Saving with on_request does this. */
+void wb_repo_edit_take_down(struct wb_repo_edit *edit);
+
 /* Writes everything that was changed, and commits. */
 int wb_repo_edit_end(struct wb_repo_edit *edit);
 

@@ -239,7 +239,8 @@ static int apply_page(struct log_commit *c, const uint32_t *order, size_t count)
     bool waits = !c->edit.repo->base || c->edit.view.had_entry || c->edit.view.had_rows;
     if (err == 0 && (waits || c->page_changed || resolved))
         err = wb_repo_edit_save(&c->edit, touched, on_request, pages);
-    c->edit.taken_down = c->edit.taken_down || on_request;
+    else if (on_request)
+        wb_repo_edit_take_down(&c->edit);
     for (size_t i = 0; i < count && err == 0; i++)
         err = bury_unused(c, &ops[order[i]]);
     WB_CHECK(ignored == 0);

@@ -219,6 +219,13 @@ static int settle_places(struct wb_repo_edit *edit, bool touched)
     return err;
 }
 
+void wb_repo_edit_take_down(struct wb_repo_edit *edit)
+{
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
+    edit->taken_down = true;
+    edit->summary.takedowns++;
+}
+
 int wb_repo_edit_save(struct wb_repo_edit *edit, bool touched, bool on_request, int64_t *site_pages_inout)
 {
     struct wb_pageview *view = &edit->view;
@@ -236,7 +243,8 @@ int wb_repo_edit_save(struct wb_repo_edit *edit, bool touched, bool on_request, 
     edit->summary.bytes_pages += latest ? latest->body_bytes : 0;
     if (site_pages_inout)
         *site_pages_inout += (latest != NULL) - (int64_t)view->had_entry;
-    edit->taken_down = edit->taken_down || on_request;
+    if (on_request)
+        wb_repo_edit_take_down(edit);
     err = gather_places(view, &edit->after);
     if (err == 0)
         err = settle_places(edit, touched);

@@ -107,6 +107,13 @@ static int check_reader(const struct wb_stream_home *home, const struct wb_slots
 
 /* ---- taking, saving and giving back -------------------------------------------------------------- */
 
+bool wb_stream_named_has_ended(const char *path)
+{
+    struct wb_slots slots;
+
+    return wb_slots_read(path, &slots) == 0 && slots.valid && slots.finished;
+}
+
 void wb_named_release(struct wb_named *named)
 {
     if (!named)

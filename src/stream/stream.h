@@ -247,6 +247,9 @@ struct wb_stream_named {
 int wb_stream_named_each(struct wb_stream_home *home, int (*each)(void *context, const struct wb_stream_named *named),
                          void *context);
 
+/* Whether a file of DIR/streams/names says that its stream has ended. For those who copy these files. */
+bool wb_stream_named_has_ended(const char *path);
+
 /*
  * Checks what is remembered of named streams, without changing it. found() is called for damage, and for what was being
  * written when the power failed (no problem); file is relative to the repository.

@@ -47,10 +47,12 @@ enum {
     AT_CLASSES = AT_SPACE + WB_TREE_SPACE_MAX * REF_BYTES,
     CLASS_BYTES = 24,
     AT_FREE = AT_CLASSES + WB_TREE_CLASSES * CLASS_BYTES,
+    AT_MARKS = AT_FREE + 8,
+    MARK_BYTES = 12,
     TRIES = 1000,
 };
-_Static_assert(AT_SPACE == 416 && AT_CLASSES == 800 && AT_FREE == 896, "the layout of the root record");
-_Static_assert(AT_FREE + 8 <= (int)WB_TREE_ROOT_BYTES, "the fields fit in the root record");
+_Static_assert(AT_SPACE == 416 && AT_CLASSES == 800 && AT_FREE == 896 && AT_MARKS == 904, "the root record");
+_Static_assert(AT_MARKS + WB_TREE_MARKS_MAX * MARK_BYTES <= (int)WB_TREE_ROOT_BYTES, "the fields fit in it");
 _Static_assert((int)WB_TREE_ROOT_BYTES <= (int)WB_TREE_PAGE_BYTES, "the root record fits in a page");
 _Static_assert((int)AT_ROOTS == (int)WB_TREE_QUICK_BYTES, "the quick bytes end before the roots");
 
@@ -94,6 +96,11 @@ static void encode(const struct wb_tree_state *state, char bytes[WB_TREE_ROOT_BY
         wb_put64(bytes + AT_CLASSES + i * CLASS_BYTES + 16, state->classes[i].pages);
     }
     wb_put64(bytes + AT_FREE, state->free);
+    for (unsigned i = 0; i < WB_TREE_MARKS_MAX; i++) {
+        WB_CHECK((state->marks[i].txn != 0) == (state->marks[i].token != 0));
+        wb_put64(bytes + AT_MARKS + i * MARK_BYTES, state->marks[i].txn);
+        wb_put32(bytes + AT_MARKS + i * MARK_BYTES + 8, state->marks[i].token);
+    }
     wb_put64(bytes + 8, wb_hash64(bytes + 16, WB_TREE_ROOT_BYTES - 16));
 }
 
@@ -133,6 +140,12 @@ static bool decode(const char bytes[WB_TREE_ROOT_BYTES], struct wb_tree_state *s
         const char *at = bytes + AT_CLASSES + i * CLASS_BYTES;
         s->classes[i] = (struct wb_tree_class){wb_get64(at), wb_get64(at + 8), wb_get64(at + 16)};
         if (s->classes[i].from > s->classes[i].to || s->classes[i].to > s->txn)
+            return false;
+    }
+    for (unsigned i = 0; i < WB_TREE_MARKS_MAX; i++) {
+        const char *at = bytes + AT_MARKS + i * MARK_BYTES;
+        s->marks[i] = (struct wb_tree_mark){wb_get64(at), wb_get32(at + 8)};
+        if (s->marks[i].txn >= s->txn || (s->marks[i].txn != 0) != (s->marks[i].token != 0))
             return false;
     }
     return true;

@@ -17,8 +17,8 @@
  * Lifetime of a state. A state is what one commit left: all tables, at one moment. It is
  * identified by the number of its transaction.
  *   1 newest   the root record describes it
- *   2 held     newer states exist, but a reader has locked its number (wb_tree_hold), so
- *              its pages are kept
+ *   2 held     newer states exist, but a reader has locked its number (wb_tree_hold), or it
+ *              is marked (wb_tree_mark), so its pages are kept
  *   3 gone     it is not the newest and nobody holds it: its pages are reused
  * A reader may also just look at a state without holding it (wb_tree_look). If the state
  * goes while it is being read, its pages fail their checksums, and wb_tree_moved() tells
@@ -38,6 +38,8 @@ enum {
     WB_TREE_TABLES_MAX = 16,
     WB_TREE_SPACE_MAX = 32, /* index pages of the free-space map, enough for a file of 353 GB */
     WB_TREE_CLASSES = 4,    /* classes of pages that wait until no reader needs them (tree_space.h) */
+    WB_TREE_MARKS_MAX = 8,
+    WB_TREE_MARK_BYTES_MAX = 17 + 22 * WB_TREE_TABLES_MAX,
 };
 
 /* The root of one table. */
@@ -53,6 +55,12 @@ struct wb_tree_class {
     uint64_t pages;
 };
 
+/* A state that is kept although nobody holds it. All zero: none. */
+struct wb_tree_mark {
+    uint64_t txn;
+    uint32_t token; /* random, not 0 */
+};
+
 /* A state, as the root record describes it. */
 struct wb_tree_state {
     uint64_t txn;   /* the transaction that wrote it */
@@ -61,6 +69,7 @@ struct wb_tree_state {
     struct wb_tree_ref space[WB_TREE_SPACE_MAX]; /* the free-space map */
     struct wb_tree_class classes[WB_TREE_CLASSES];
     uint64_t free;  /* pages that the next transaction may write to */
+    struct wb_tree_mark marks[WB_TREE_MARKS_MAX];
 };
 
 struct wb_tree;
@@ -111,6 +120,15 @@ typedef int (*wb_tree_passed)(void *context);
 int wb_tree_each_sound(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, struct wb_slice from,
                        wb_tree_each_row each, wb_tree_passed damaged, void *context);
 
+/*
+ * Calls each() for the rows of a table in which two states differ, in the order of their keys: with the value that the
+ * second one has, or value.ptr NULL if it has no such row. What the states have in common is not read. Both must be
+ * held or marked. A non-zero return of each() ends the walk and is returned. Not in a transaction.
+ */
+typedef wb_tree_each_row wb_tree_each_change;
+int wb_tree_diff(struct wb_tree *tree, const struct wb_tree_state *old, const struct wb_tree_state *new, unsigned table,
+                 wb_tree_each_change each, void *context);
+
 /* ---- pins ----------------------------------------------------------------------- */
 
 /*
@@ -159,6 +177,31 @@ bool wb_tree_uncertain(const struct wb_tree *tree);
 
 /* Ends the transaction without changing anything. Does nothing if there is none. */
 void wb_tree_abort(struct wb_tree *tree);
+
+/* ---- marks ---------------------------------------------------------------------- */
+
+/*
+ * A mark keeps a state available, until it is dropped, or gives way to a ninth one. What it costs are the pages of
+ * that state that newer ones do not have. The file does not say where these are: the caller keeps the mark, as bytes,
+ * and can read the state with it, also in other processes, and with handles that do not write.
+ */
+struct wb_tree_marked {
+    uint32_t token;
+    struct wb_tree_state state; /* only its roots are known */
+};
+size_t wb_tree_mark_encode(const struct wb_tree_marked *mark, char bytes_out[WB_TREE_MARK_BYTES_MAX]);
+
+/* Returns false if the bytes are not a mark. */
+bool wb_tree_mark_decode(struct wb_slice bytes, struct wb_tree_marked *mark_out);
+
+/* In a transaction: marks a state that somebody holds; WB_E_INVALID if nobody does. */
+int wb_tree_mark(struct wb_tree *tree, const struct wb_tree_state *state, struct wb_tree_marked *mark_out);
+
+/* In a transaction: drops a mark. Returns false if there is none. */
+bool wb_tree_unmark(struct wb_tree *tree, const struct wb_tree_marked *mark);
+
+/* Whether the newest state has this mark. */
+int wb_tree_is_marked(struct wb_tree *tree, const struct wb_tree_marked *mark, bool *marked_out);
 
 /* ---- the whole ------------------------------------------------------------------ */
 

@@ -12,6 +12,8 @@
  *   tree_commit.c  writes the changed pages and the root record
  *   tree_space.c   which pages of the file are free (tree_space.h)
  *   tree_pin.c     numbers that readers pin, for writers to see
+ *   tree_diff.c    the rows in which two states differ
+ *   tree_mark.c    states that are kept although nobody holds them
  *   tree_check.c   checks every page of a state
  */
 #ifndef WB_TREE_TREE_OWN_H

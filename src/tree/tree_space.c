@@ -177,6 +177,24 @@ int wb_tree_space_read(struct wb_tree *tree, const struct wb_tree_state *state, 
 
 /* ---- readers --------------------------------------------------------------------------------------- */
 
+/* Adds the states that are marked to those that readers hold; if they are too many, the oldest count. */
+static void add_marks(struct wb_tree_space *space, const struct wb_tree_mark marks[WB_TREE_MARKS_MAX])
+{
+    for (unsigned i = 0; i < WB_TREE_MARKS_MAX; i++) {
+        unsigned at = space->held_count;
+        if (marks[i].txn == 0)
+            continue;
+        while (at > 0 && space->held[at - 1] > marks[i].txn)
+            at--;
+        if (at == WB_TREE_SPACE_HELD_MAX || (at > 0 && space->held[at - 1] == marks[i].txn))
+            continue;
+        if (space->held_count < WB_TREE_SPACE_HELD_MAX)
+            space->held_count++;
+        memmove(&space->held[at + 1], &space->held[at], (space->held_count - at - 1) * sizeof *space->held);
+        space->held[at] = marks[i].txn;
+    }
+}
+
 /* Finds out which states are held. From now on nobody can begin to hold one of them, except the newest. */
 static int find_held(struct wb_tree *tree)
 {
@@ -195,6 +213,7 @@ static int find_held(struct wb_tree *tree)
         space->held[space->held_count++] = txn;
         from = txn + 1;
     }
+    add_marks(space, tree->next.marks);
     return found < 0 ? found : 0;
 }
 

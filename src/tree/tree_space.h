@@ -23,6 +23,8 @@
  * may wait for a reader that does not need it; but a class can grow by this only as long
  * as it has fewer pages than the classes of the newest readers.
  *
+ * A state that is marked (tree_mark.c) is treated like one that a reader holds.
+ *
  * Each commit rewrites the parts of the map that have changed. Like everything else, the
  * map is reached through pointers with checksums:
  *
@@ -48,7 +50,7 @@ struct wb_tree_space {
     WB_VEC(struct wb_tree_map) maps;
     struct wb_tree_map index[WB_TREE_SPACE_MAX];
     uint32_t cursor;                       /* no page before this one is free */
-    uint64_t held[WB_TREE_SPACE_HELD_MAX]; /* states that readers held when the transaction began, ascending ... */
+    uint64_t held[WB_TREE_SPACE_HELD_MAX]; /* states that were held or marked when it began, ascending ... */
     unsigned held_count;                   /* ... all of them; if there are too many, only the oldest */
 };
 

@@ -67,7 +67,7 @@ static bool holds_row(unsigned kind)
 static uint32_t count_max(unsigned kind)
 {
     WB_CHECK(kind == WB_PAGEEDIT_PUSH || kind == WB_PAGEEDIT_EXPUNGE);
-    return kind == WB_PAGEEDIT_PUSH ? WB_PUSH_GONE : WB_EXPUNGE_ALLOWED;
+    return kind == WB_PAGEEDIT_PUSH ? WB_PUSH_GONE : WB_EXPUNGE_EVICTED;
 }
 
 /* ---- writing ------------------------------------------------------------------------------- */

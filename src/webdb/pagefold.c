@@ -504,29 +504,45 @@ static int apply_push(struct wb_pagefold *fold, const struct wb_pageedit *edit)
 }
 
 /* Removes the page. A mere target remains, because links may lead to it. */
-static int delete_page(struct wb_pagefold *fold)
+static int delete_page(struct wb_pagefold *fold, unsigned flags)
 {
     check_fold(fold);
     if (!is_page(fold))
         return 0;
-    forget(fold, WB_PAGE_TARGET);
+    forget(fold, WB_PAGE_TARGET | flags);
     fold->touched = true;
     return 1;
+}
+
+/* The store has lost the page for want of room. What visits have shown is still true. */
+static void evict_page(struct wb_pagefold *fold)
+{
+    WB_CHECK(is_page(fold) && !(fold->page.flags & WB_PAGE_BARRED));
+    if (fold->page.has_content)
+        clear_content(&fold->page);
+    fold->page.asked_ms = 0;
+    fold->touched = true;
 }
 
 static int apply_expunge(struct wb_pagefold *fold, const struct wb_pageedit *edit)
 {
     struct wb_webdb_page *page = &fold->page;
-    bool barred = fold->exists && page->flags & WB_PAGE_BARRED;
+    bool barred = is_page(fold) && page->flags & WB_PAGE_BARRED;
+    bool seen_since = is_page(fold) && edit->time_ms < page->last_seen_ms; /* it was fetched again: it stays */
 
     check_fold(fold);
     WB_CHECK(edit->kind == WB_PAGEEDIT_EXPUNGE);
     WB_CHECK(edit->count >= WB_EXPUNGE_EXPIRED);
-    WB_CHECK(edit->count <= WB_EXPUNGE_ALLOWED);
+    WB_CHECK(edit->count <= WB_EXPUNGE_EVICTED);
     switch ((enum wb_expunge)edit->count) {
     case WB_EXPUNGE_EXPIRED:
-        /* If the page was fetched again after it expired, it stays. */
-        return barred || edit->time_ms < page->last_seen_ms ? 0 : delete_page(fold);
+        return barred || seen_since ? 0 : delete_page(fold, 0);
+    case WB_EXPUNGE_DELETED:
+        return barred || seen_since ? 0 : delete_page(fold, WB_PAGE_BARRED);
+    case WB_EXPUNGE_EVICTED:
+        if (is_page(fold) && !barred && !seen_since)
+            evict_page(fold);
+        return 0;
     case WB_EXPUNGE_BARRED:
         if (barred)
             return 0;

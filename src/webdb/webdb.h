@@ -70,7 +70,7 @@ enum wb_webdb_flags {
     WB_PAGE_GONE = 1 << 1,       /* the last answer was 404 or 410 */
     WB_PAGE_PUSHED = 1 << 2,     /* announced, and not fetched since */
     WB_PAGE_PUSHED_GONE = 1 << 3, /* announced as gone, which must be verified */
-    WB_PAGE_BARRED = 1 << 4,     /* taken down: never fetch it */
+    WB_PAGE_BARRED = 1 << 4,     /* taken down: never fetch it. With WB_PAGE_TARGET: deleted, searches hide it */
     WB_PAGE_BLOCKED = 1 << 5,    /* robots.txt forbade the last attempt */
     WB_PAGE_SCORED = 1 << 6,     /* the score was set; otherwise it is computed from the number of links */
     WB_PAGE_LOADED = 1 << 7,     /* a vertex of a loaded graph: nothing was fetched, its MD5 is that of its name */

@@ -52,11 +52,11 @@ static int take_link(struct wb_webdb_writer *writer, const struct wb_edit *edit,
     struct wb_pageedit known = known_edit(link->url, edit->time_ms, depth + 1u, is_wanted(link));
     struct wb_writer_link grouped = {.tag = link->tag, .flags = link->flags, .anchor = link->anchor};
 
-    WB_CHECK(edit->page.has_content); /* a link comes from a content */
     WB_CHECK(link->url.ptr != NULL);
     WB_CHECK(known.depth > depth || known.depth == UINT16_MAX); /* one link further from the seed */
     int err = wb_writer_add_target(writer, link->url, &known, &grouped.id);
-    if (err < 0)
+    /* A link comes from a content. Without one, the page was only read (crawl --types): its targets are known. */
+    if (err < 0 || !edit->page.has_content)
         return skip_invalid(err);
     return wb_writer_add_link(writer, edit->page.md5, WB_PAGEEDIT_NO_ID, &grouped);
 }
@@ -86,7 +86,7 @@ static int take_page(struct wb_webdb_writer *writer, const struct wb_edit *edit,
 
     WB_CHECK(edit->kind == WB_EDIT_PAGE);
     WB_CHECK(edit->page.links == NULL); /* a record that was read has its links packed */
-    if (got < 0 || !edit->page.has_content)
+    if (got < 0)
         return got;
     while ((got = wb_edit_links_next(edit, &at, mem, &link)) > 0) {
         got = take_link(writer, edit, &link);
@@ -103,7 +103,7 @@ int wb_webdb_add_visit(struct wb_webdb_writer *writer, const struct wb_edit *edi
     WB_CHECK(edit->page.link_count == 0 || edit->page.links != NULL);
     int err = take_visit(writer, edit);
 
-    for (size_t i = 0; err == 0 && edit->page.has_content && i < edit->page.link_count; i++)
+    for (size_t i = 0; err == 0 && i < edit->page.link_count; i++)
         err = take_link(writer, edit, &edit->page.links[i]);
     return err;
 }

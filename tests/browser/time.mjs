@@ -74,6 +74,8 @@ test('the calendar has the days of the reader', async ({context, folder, later})
     expect(found.join() === want.join(), `${timezoneId}: ${found}`);
     const time = page.locator('tbody time').first();
     await time.waitFor();
+    const size = await page.locator('#calendar .wide tbody td:last-child').first().textContent();
+    expect(/^\d\.\d kB$/.test(size), `a size is written as "${size}"`);
     expect(/^2025-1[01]-0[12] \d\d:[03]0:00 \S+$/.test(await time.textContent()), await time.textContent());
     expect(await time.getAttribute('title') === '2025-11-02 05:30:00 UTC', await time.getAttribute('title'));
   }
@@ -132,11 +134,26 @@ test('the bar', async ({page, folder, later}) => {
   await page.goto(`${origin}/web/20250308200000/${HOME}`);
   const bar = page.locator('header');
   expect((await bar.textContent()).includes('4 of 6'), await bar.textContent());
+  // How many files are apart from the page lies over the bar, so that neither the bar nor the page moves.
+  const files = bar.locator('#stage-files'), mark = files.locator('b');
+  const heights = () => page.evaluate(() => ['.stage-bar', '#stage-files', '#page'].map(name => {
+    const {x, y, width, height} = document.querySelector(name).getBoundingClientRect();
+    return [x, y, width, height];
+  }).join());
+  await mark.waitFor();
+  expect(await mark.textContent() === '1', await mark.textContent());
+  const words = 'files: 1 captured more than 60 minutes apart from the page, up to 23 days later';
+  expect(await files.getAttribute('title') === words, await files.getAttribute('title'));
+  expect(await page.getByRole('link', {name: words}).count() === 1, 'a screen reader is not told');
+  const marked = await heights();
+  await mark.evaluate(b => b.remove());
+  expect(await heights() === marked, `the number moves something: ${marked} instead of ${await heights()}`);
   await bar.getByRole('link', {name: '2 days earlier'}).click();
   await page.waitForURL(/20250305203000/);
   await bar.getByRole('link', {name: '30 minutes earlier'}).click();
   await page.waitForURL(/20250305200000/);
-  await bar.getByRole('link', {name: 'files'}).click();
+  await until('the number of files', async () => (await files.getAttribute('title'))?.endsWith('up to 26 days later'));
+  await files.click();
   await page.waitForURL(/\/files\?/);
   expect((await page.locator('main').textContent()).includes('26 days later'), 'the style sheet is not apart');
   await page.goBack();

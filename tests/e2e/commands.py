@@ -4,8 +4,8 @@ import hashlib, os, pty, signal, subprocess, time
 
 from e2e import *
 
-COMMANDS = ('init import export get stream versions snapshot history stat verify compact nodes url help webdb update generate push '
-            'expunge run control serve advise').split()
+COMMANDS = ('init import export get stream versions snapshot history stat verify compact nodes backup restore url help webdb update generate push '
+            'expunge run control serve advise cluster').split()
 
 
 @test

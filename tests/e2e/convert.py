@@ -223,7 +223,7 @@ USERS = ('init', 'import --dir . --url http://a/', 'crawl http://127.0.0.1:1/', 
          'expunge http://a/', 'run --cycles 1', 'run --cycles 1 http://127.0.0.1:1/', 'why http://a/',
          'export --warc x.warc', 'export --facts x.csv', 'get http://a/', 'stream', 'versions http://a/', 'snapshot',
          'history all', 'stat', 'verify', 'compact', 'nodes', 'nodes add n', 'nodes remove 1', 'transfer', 'convert other',
-         'graph stat')
+         'graph stat', 'backup file:///nowhere/vault')
 
 
 @test
@@ -231,7 +231,7 @@ def every_command_knows_an_unfinished_copy(folder):
     half = folder / 'half'
     half.mkdir()
     (half / 'webbase.unfinished').write_text('webbase unfinished copy\nformat 1\n')
-    others = {'advise', 'extract', 'help', 'robots', 'url', 'web', 'control', 'emulate'}
+    others = {'advise', 'extract', 'help', 'robots', 'url', 'web', 'control', 'emulate', 'restore'}
     text = call(None, 'help').stdout.decode().split('Commands:')[1].split('Options:')[0]
     names = {line.split()[0] for line in text.splitlines() if line.strip()}
     assert names == {user.split()[0] for user in USERS} | others, names

@@ -110,7 +110,8 @@ def ask_everything(w, repo):
         ask_('/api/links', url=HUB, dir=way, limit=2)
     ask_('/api/links', url=HUB, dir='up', want=400)
     assert ask_('/api/similar', url='http://s.example/copy0').json()['similar']
-    ask_('/api/stat')
+    call(repo, 'backup', 'file://%s.vault' % repo)
+    assert ask_('/api/stat').json()['backup']
     assert ask_('/api/snapshots').json()['snapshots']
     ask_('/api/openapi.json')
     ask_('/metrics')

@@ -5,8 +5,9 @@ import atexit, functools, http.client, re, shlex, shutil, signal, stat, subproce
 from e2e import *
 
 FILES = {
-    'etc/default/webbase': 0o644, 'etc/webbase/sites.txt': 0o644, 'usr/bin/webbase': 0o755,
+    'etc/default/webbase': 0o644, 'etc/default/webbase-backup': 0o600, 'etc/webbase/sites.txt': 0o644, 'usr/bin/webbase': 0o755,
     'usr/include/webbase/handler.h': 0o644, 'usr/include/webbase/module.h': 0o644, 'usr/lib/systemd/system/webbase.service': 0o644,
+    'usr/lib/systemd/system/webbase-backup.service': 0o644,
     'usr/share/bash-completion/completions/webbase': 0o644, 'usr/share/man/man1/webbase.1.gz': 0o644,
     'usr/share/doc/webbase/copyright': 0o644, 'usr/share/doc/webbase/changelog.gz': 0o644,
     'usr/share/doc/webbase/README.md': 0o644, 'usr/share/doc/webbase/docs/search.png': 0o644,
@@ -98,13 +99,16 @@ def dpkg_unpacks_and_removes_it(folder):
 
 
 def run_script(folder, root, name, *args, present=()):
-    """Runs a script of the package with stand-ins for every program that it calls. Returns their calls."""
+    """Runs a script of the package with stand-ins for every program that it calls. Returns their calls. present: what
+    getent finds, and services that somebody has enabled."""
     bin_, log = folder / 'bin', folder / 'log'
     shutil.rmtree(bin_, ignore_errors=True)
     bin_.mkdir()
     for program in ('getent', 'adduser', 'systemctl', 'deb-systemd-helper', 'deb-systemd-invoke', 'rm', 'rmdir'):
-        (bin_ / program).write_text('#!/bin/sh\necho %s "$@" >>%s\nexit %d\n' %
-                                    (program, shlex.quote(str(log)), program == 'getent' and program not in present))
+        absent = '' if 'webbase-backup.service' in present else \
+            'case "$*" in *installed*-backup.service | *was-enabled*-backup.service) exit 1;; esac\n'
+        (bin_ / program).write_text('#!/bin/sh\necho %s "$@" >>%s\n%sexit %d\n' %
+                                    (program, shlex.quote(str(log)), absent, program == 'getent' and program not in present))
         (bin_ / program).chmod(0o755)
     log.write_text('')
     subprocess.run(['/bin/sh', root / 'DEBIAN' / name, *args], check=True, env={'PATH': str(bin_)})
@@ -120,6 +124,10 @@ def the_scripts_of_the_package(folder):
     calls = run_script(folder, root, 'postinst', 'configure', '')
     assert any(c.startswith('adduser --system') and c.endswith(' webbase') for c in calls), calls
     assert 'deb-systemd-helper enable webbase.service' in calls, calls
+    # Somebody must say first where the vault is.
+    assert 'deb-systemd-helper enable webbase-backup.service' not in calls, calls
+    calls = run_script(folder, root, 'postinst', 'configure', '0.0.9', present=('getent', 'webbase-backup.service'))
+    assert 'deb-systemd-helper enable webbase-backup.service' in calls, calls
     calls = run_script(folder, root, 'postinst', 'configure', '0.0.9', present=('getent',))
     assert not any(c.startswith('adduser') for c in calls), calls
     run_script(folder, root, 'prerm', 'upgrade', '9')
@@ -133,33 +141,40 @@ def settings(path):
 
 
 @test
-def the_unit_is_valid_and_hardened(folder):
+def the_units_are_valid_and_hardened(folder):
     root = unpacked(folder)
-    text = (root / 'usr/lib/systemd/system/webbase.service').read_text()
-    for line in ('User=webbase', 'ProtectSystem=strict', 'StateDirectory=webbase', 'NoNewPrivileges=yes',
-                 'PrivateTmp=yes', 'Restart=on-failure'):
-        assert line in text.splitlines(), line
-    unit = folder / 'webbase.service'
-    unit.write_text(text.replace('/usr/bin/webbase', str(root / 'usr/bin/webbase')))
-    p = subprocess.run(['systemd-analyze', 'verify', '--man=no', unit], capture_output=True)
-    assert p.returncode == 0 and b'webbase.service' not in p.stderr, p.stderr
-    p = subprocess.run(['systemd-analyze', 'security', '--offline=true', '--threshold=30', unit], capture_output=True)
-    assert p.returncode == 0, p.stdout[-300:]
+    for name in ('webbase.service', 'webbase-backup.service'):
+        text = (root / 'usr/lib/systemd/system' / name).read_text()
+        for line in ('User=webbase', 'ProtectSystem=strict', 'StateDirectory=webbase', 'NoNewPrivileges=yes',
+                     'PrivateTmp=yes', 'Restart=on-failure'):
+            assert line in text.splitlines(), (name, line)
+        unit = folder / name
+        unit.write_text(text.replace('/usr/bin/webbase', str(root / 'usr/bin/webbase')))
+        p = subprocess.run(['systemd-analyze', 'verify', '--man=no', unit], capture_output=True)
+        assert p.returncode == 0 and name.encode() not in p.stderr, p.stderr
+        p = subprocess.run(['systemd-analyze', 'security', '--offline=true', '--threshold=30', unit], capture_output=True)
+        assert p.returncode == 0, p.stdout[-300:]
+
+
+def command_of(root, name, state, **changed):
+    """The command line of a unit with the settings of the package, some of them changed, in this folder."""
+    unit = (root / 'usr/lib/systemd/system' / (name + '.service')).read_text()
+    line = re.search(r'(?m)^ExecStart=(.*)$', unit).group(1)
+    values, words = {**settings(root / 'etc/default' / name), **changed}, []
+    for word in line.split():
+        words += shlex.split(values[word[1:]]) if word.startswith('$') else [word]
+    words = [re.sub('^/(usr|etc)/', str(root) + r'/\1/', w).replace('/var/lib/webbase', str(state)) for w in words]
+    assert words[0] == str(root / 'usr/bin/webbase'), words
+    return words
 
 
 @test
 def the_service_works_as_it_is_configured(folder):
     """Starts the very command line of the unit, with the files of the package, but in this folder."""
     root, state = unpacked(folder), folder / 'state'
-    unit = (root / 'usr/lib/systemd/system/webbase.service').read_text()
-    line = re.search(r'(?m)^ExecStart=(.*)$', unit).group(1)
-    defaults = settings(root / 'etc/default/webbase')
-    defaults['WEBBASE_SERVE'] = defaults['WEBBASE_SERVE'].replace(':8080', ':0')     # another may be running here
-    words = []
-    for word in line.split():
-        words += shlex.split(defaults[word[1:]]) if word.startswith('$') else [word]
-    words = [re.sub('^/(usr|etc)/', str(root) + r'/\1/', w).replace('/var/lib/webbase', str(state)) for w in words]
-    assert words[0] == str(root / 'usr/bin/webbase') and '--run' in words, words
+    serve = settings(root / 'etc/default/webbase')['WEBBASE_SERVE']
+    words = command_of(root, 'webbase', state, WEBBASE_SERVE=serve.replace(':8080', ':0').replace(':8081', ':0'))   # another may be running here
+    assert '--run' in words, words
     p = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=open(folder / 'errors', 'w'), text=True)
     try:
         said = p.stdout.readline()
@@ -168,6 +183,11 @@ def the_service_works_as_it_is_configured(folder):
         connection = http.client.HTTPConnection(where.hostname, where.port, timeout=PATIENCE)
         connection.request('GET', '/healthz')
         assert connection.getresponse().status == 200
+        replaying = re.fullmatch(r'replaying at http://localhost:(\d+)/\n', p.stdout.readline())
+        assert replaying, 'stored pages have no origins of their own'
+        connection = http.client.HTTPConnection(where.hostname, int(replaying[1]), timeout=PATIENCE)
+        connection.request('GET', '/', headers={'Host': '20260102030405-http-a-example.localhost:' + replaying[1]})
+        assert connection.getresponse().status == 404      # it answers for a stored site, of which it has nothing
         assert stat.S_IMODE((state / 'token').stat().st_mode) & 0o077 == 0
         p.send_signal(signal.SIGTERM)
         assert p.wait(PATIENCE) == 0, (folder / 'errors').read_text()
@@ -176,6 +196,33 @@ def the_service_works_as_it_is_configured(folder):
         if p.poll() is None:
             p.kill()
         p.wait(PATIENCE)
+
+
+@test
+def the_backup_service_works_as_it_is_configured(folder):
+    """Nothing without a vault; with one, what is in the repository becomes safe, and SIGTERM ends it."""
+    root, state, vault = unpacked(folder), folder / 'state', folder / 'vault'
+    pages = some_pages(rng('backup'), 20)
+    call(state, 'import', archive(folder / 'a.warc', pages))
+    unset = command_of(root, 'webbase-backup', state)
+    assert subprocess.run(unset, capture_output=True, timeout=PATIENCE).returncode == 2, unset
+    vault.mkdir()
+    words = command_of(root, 'webbase-backup', state, WEBBASE_VAULT='file://%s' % vault)
+    p = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=open(folder / 'errors', 'w'))
+    try:
+        end = time.time() + PATIENCE
+        while not any(b['pages'] == 20 for b in ask(state, 'stat')[0]['backup']):
+            assert p.poll() is None and time.time() < end, (folder / 'errors').read_text()
+            time.sleep(0.05)
+        assert [b['following'] for b in ask(state, 'stat')[0]['backup']] == [True]
+        p.send_signal(signal.SIGTERM)
+        assert p.wait(PATIENCE) == 0, (folder / 'errors').read_text()
+    finally:
+        if p.poll() is None:
+            p.kill()
+        p.wait(PATIENCE)
+    call(None, 'restore', 'file://%s' % vault, folder / 'copy')
+    assert verified(folder / 'copy')['pages'] == 20
 
 
 run()

@@ -368,6 +368,25 @@ class Disk:
 
 # ---- what the scripts share ------------------------------------------------------------------------------------------
 
+def cuts(disk, random_, count, begin=0):
+    """Goes through the recording and stops at some of its sync points and between them, `count` times in total."""
+    count, records = int(count * ROUNDS), disk.records
+    syncs = [i for i, r in enumerate(records) if r.kind in 'SD' and i >= begin]
+    others = [i for i, r in enumerate(records) if r.kind not in 'SDA' and i >= begin]
+    assert syncs and others
+    moments = random_.sample(syncs, min(len(syncs), count * 2 // 3))
+    moments += random_.sample(others, min(len(others), count - len(moments)))
+    for moment in sorted(moments):
+        while disk.at <= moment:
+            disk.step()
+        yield moment
+
+
+def state_kinds(random_, n):
+    """Mostly random states, sometimes one of the two extremes."""
+    return ('lost', 'any', 'any', 'kept', 'any', 'any', 'any', 'any')[n % 8]
+
+
 @contextlib.contextmanager
 def naming_the_state(what, disk, moment, how, seed):
     """If a check fails, prints which state of the disk it was."""

@@ -466,6 +466,83 @@ def caches_stay_within_memory_and_old_generations_go(folder):
 
 
 @test
+def backups_in_metrics_and_on_the_dashboard(folder):
+    """What is safe, and that a backup fails; without the names of places, which the command says."""
+    repo, vault = folder / 'r', folder / 'the-vault'
+    call(repo, 'import', archive(folder / 'a.warc', some_pages(rng('backups'), 30)))
+
+    def gauge(s, name):
+        return samples(s.ask('/metrics').body).get(('webbase_backup_' + name, (('kind', 'file'), ('vault', '1'))))
+
+    with Server(repo) as s:
+        assert b'webbase_backup' not in s.ask('/metrics').body and s.get('/api/stat')['backup'] == []
+        assert b'<section id="backups" hidden>' in s.ask('/dash').body
+        begin = time.time()
+        call(repo, 'backup', 'file://%s' % vault)
+        assert begin - 2 <= gauge(s, 'safe_timestamp_seconds') <= time.time() + 1
+        for name, value in (('safe_pages', 30), ('failing', 0), ('following', 0), ('error_timestamp_seconds', 0), ('unsafe_age_seconds', 0)):
+            assert gauge(s, name) == value, (name, gauge(s, name))
+        row, = ask(repo, 'stat')[0]['backup']
+        assert row['url'] == 'file://%s' % vault and row['pages'] == 30 and row['safe'] and row['since'], row
+        assert s.get('/api/stat')['backup'] == s.get('/api/dash')['stat']['backup'] == [dict(row, url=None)]
+        assert b'<section id="backups">' in s.ask('/dash').body
+        # The directory is away, as if it were not mounted.
+        vault.rename(folder / 'away')
+        vault.write_text('')
+        call(repo, 'import', archive(folder / 'b.warc', some_pages(rng('more'), 10, 'more.example')))
+        refused(repo, vault, 'backup', 'file://%s' % vault)
+        assert gauge(s, 'failing') == 1 and begin - 2 <= gauge(s, 'error_timestamp_seconds') <= time.time() + 1
+        assert str(vault) in ask(repo, 'stat')[0]['backup'][0]['error'] and gauge(s, 'safe_pages') == 30
+        assert str(vault).encode() in call(repo, 'stat').stdout
+        for path in ('/dash', '/api/dash', '/api/stat', '/metrics'):
+            assert b'the-vault' not in s.ask(path).body, path
+        assert 'Backup 1 fails' in s.get('/api/dash')['state']['problem'] and b'Backup 1 fails' in s.ask('/dash').body
+        vault.unlink()
+        (folder / 'away').rename(vault)
+        follower = subprocess.Popen(command(repo, 'backup', 'file://%s' % vault, '--follow'), stdout=subprocess.DEVNULL)
+        try:
+            wait_for(lambda: (gauge(s, 'failing'), gauge(s, 'safe_pages'), gauge(s, 'following')) == (0, 40, 1), 'it goes on', s)
+            assert not s.get('/api/dash')['state']['problem']
+        finally:
+            heed(follower)
+            follower.terminate()
+            assert follower.wait(PATIENCE) == 0
+        assert gauge(s, 'following') == 0 and gauge(s, 'safe_pages') == 40
+
+
+@test
+def what_requests_leave_in_the_heaps_goes_back(folder):
+    r = rng('heaps')
+    words = ['w%d' % n for n in range(5000)]
+    line = lambda: '<p><a href=/%d>%s</a> %s' % (r.randrange(60), r.choice(words), ' '.join(r.choices(words, k=30)))
+    pages = [Page('http://s.example/%d' % n, ('<title>t</title>' + ''.join(line() for _ in range(1000))).encode(),
+                  '2026-01-02T03:04:05Z') for n in range(60)]
+    repo = folder / 'r'
+    call(repo, 'init')
+    call(repo, 'import', archive(folder / 'a.warc', pages))
+    call(repo, 'index')
+    with Server(repo) as s:
+        own = lambda: int(re.search(r'RssAnon:\s+(\d+)', pathlib.Path('/proc/%d/status' % s.process.pid).read_text())[1])
+
+        def ask(first):
+            for n in range(first, 60, 12):
+                assert s.ask('/web/20260102030405/http://s.example/%d' % n).status == 200
+                assert s.ask('/page?url=http://s.example/%d' % n).status == 200
+            assert s.ask('/api/stream?limit=20').status == 200
+
+        def gives_back():
+            """Nobody asks for anything after the requests, so only what was freed can go. If that has just gone, there is
+            little left to give back; then it is tried again."""
+            with concurrent.futures.ThreadPoolExecutor(12) as pool:
+                list(pool.map(ask, range(12)))
+            most, end = own(), time.monotonic() + 15
+            while own() > most - 1024 and time.monotonic() < end:
+                time.sleep(0.1)
+            return own() <= most - 1024
+        wait_for(gives_back, 'a megabyte is given back', s)
+
+
+@test
 def nodes_in_metrics_and_on_the_dashboard(folder):
     pages = some_pages(rng('nodes'), 200)
     call(folder / 'one', 'init')

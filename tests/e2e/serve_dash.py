@@ -235,6 +235,7 @@ def an_empty_repository_says_how_to_begin(folder):
     repo = folder / "it's a $(touch bad) place"
     call(repo, 'init')
     with Server({'a.test': {'/': page(text='begin with a quokka')}}) as web, serve(repo) as s:
+        assert 'Nothing is stored yet: <a href="/dash#begin">' in s.ask('/').body.decode(), 'the search page leads there'
         text = s.ask('/dash').body.decode()
         commands = html_text.unescape(re.search(r'<pre[^>]*>(.*?)</pre>', text, re.S)[1]).splitlines()
         assert len(commands) == 2 and all(c.startswith('webbase -r ') for c in commands), commands
@@ -249,6 +250,7 @@ def an_empty_repository_says_how_to_begin(folder):
         assert not bad.exists()
         until(lambda: s.ask('/api/search', q='quokka').status == 200 and s.get('/api/search', q='quokka')['total'] == 1)
         assert '<section id="begin"' not in s.ask('/dash').body.decode()
+        assert '1 page of 1 site,' in s.ask('/').body.decode() and '#begin' not in s.ask('/').body.decode()
     other = folder / 'public'
     call(other, 'init')
     with serve(other, '--public') as s:

@@ -260,6 +260,33 @@ def two_versions_side_by_side(folder):
 
 
 @test
+def of_a_version_that_was_captured_often_the_asked_capture_counts(folder):
+    """Its label, the distances of its files, and what its frame shows; not those of its newest capture."""
+    page = b'<title>t</title><link rel=stylesheet href=s.css><p>words'
+    pages = captures(HOME, '2025-01-01T00:00:00Z', '2025-01-05T00:00:00Z', '2025-03-01T00:00:00Z', body=page)
+    pages += captures(HOME, '2025-04-01T00:00:00Z', '2025-05-01T00:00:00Z', body=page + b' and more')
+    pages += captures(SITE + '/s.css', '2025-01-05T02:00:00Z', '2025-03-01T02:00:00Z', body=b'p{}', type='text/css')
+    with serving.Server(repository(folder, pages, index=False)) as s:
+        for asked, captured in (('20250105000000', '2025-01-05 00:00:00'), ('20250110', '2025-01-05 00:00:00'),
+                                ('2024', '2025-01-01 00:00:00'), ('2026', '2025-05-01 00:00:00')):
+            text = s.ask('/files', url=HOME, time=asked).body.decode()
+            assert re.search('was captured <a href="/web/%s/[^>]*><time[^>]*>%s' % (digits(captured), captured), text), text
+            text = s.ask('/compare', url=HOME, a=asked, b='20250405').body.decode()
+            assert re.search('Before</b> <a href="/web/%s/[^>]*><time[^>]*>%s' % (digits(captured), captured), text), text
+            assert 'After</b> <a href="/web/20250401000000/' in text, text
+            text = s.ask('/compare', url=HOME, a=asked, b='20250405', view='text').body.decode()
+            assert re.search('From <time[^>]*>%s' % captured, text), text
+        same = s.ask('/compare', url=HOME, a='20250101', b='20250301').body.decode()
+        assert 'Nothing changed' in same and 'Removed' not in same and '/web/20250301000000/' in same, same
+        sheet = s.ask('/files', url=SITE + '/s.css').body.decode()
+        assert 'no files' in sheet and 'Apart' not in sheet, sheet
+        file, = s.get('/api/embedded', url=HOME, time='20250105000000')['files']
+        assert file['seconds'] == 7200 and file['time'] == '2025-01-05T02:00:00.000Z', file
+        frame = s.ask('/compare/frame', url=HOME, a='20250105000000', b='20250405', side='a').body.decode()
+        assert '/web/20250105000000' in frame and '20250301' not in frame, frame
+
+
+@test
 def the_bar(folder):
     pages = captures(HOME, '2025-01-01T00:00:00Z', '2025-01-04T00:00:00Z', '2025-01-04T02:00:00Z')
     with serving.Server(repository(folder, pages, index=False)) as s:

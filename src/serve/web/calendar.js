@@ -137,7 +137,7 @@
     return make('tr', {}, make('td', {}, make('a', {href: `/web/${digits(capture.time)}/${url}`}, time)),
       make('td', {class: 'number'}, `${capture.status}`), found,
       make('td', {class: 'number'}, `${capture.version}`),
-      make('td', {class: 'number'}, `${number(capture.length)} B`));
+      make('td', {class: 'number'}, wbBytes(capture.length)));
   }
 
   async function fillDay(section, after) {

@@ -42,13 +42,7 @@
   const count = n => n == null ? '–' : Math.round(n).toLocaleString('en');
   const short = n => n == null ? '' : n >= 1e9 ? (n / 1e9).toFixed(1) + 'G' : n >= 1e6 ? (n / 1e6).toFixed(1) + 'M'
     : n >= 1e4 ? (n / 1e3).toFixed(0) + 'k' : n >= 100 ? n.toFixed(0) : String(Number(n.toFixed(2)));
-  const bytes = n => {
-    if (n == null) return '–';
-    const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
-    let unit = 0;
-    for (; n >= 999.5 && unit < units.length - 1; unit++) n /= 1000;
-    return (unit && n < 9.95 ? n.toFixed(1) : n.toFixed(0)) + ' ' + units[unit];
-  };
+  const bytes = n => n == null ? '–' : wbBytes(n);
   const days = n => n == null ? '–' : n < 1 / 24 ? (n * 1440).toFixed(0) + ' min' : n < 2 ? (n * 24).toFixed(1) + ' h'
     : n.toFixed(1) + ' d';
   const percent = n => n == null ? '–' : (100 * n).toFixed(1) + ' %';
@@ -77,6 +71,10 @@
     });
   }
 
+  // A value between two gaps is no line: it gets a point.
+  const alone = values =>
+    values.map((_, i) => i).filter(i => values[i] != null && values[i - 1] == null && values[i + 1] == null);
+
   function options(chart) {
     const strokes = ['--accent', '--visited', '--good'].map(color), dashes = [[], [6, 3], [2, 3]];
     const axis = {stroke: color('--quiet'), grid: {stroke: color('--line'), width: 1}, ticks: {show: false},
@@ -103,8 +101,8 @@
       }]},
       series: [{label: 'time', value: (u, t) => t == null ? '–' : local(new Date(t * 1000))},
         ...chart.lines.map((line, i) => ({label: line.label, stroke: strokes[i], dash: dashes[i], width: 1.75,
-          points: {show: false}, spanGaps: false, scale: line.second ? 'second' : 'y',
-          value: (u, v) => v == null ? '–' : write[line.unit](v)}))],
+          points: {show: true, size: 4, fill: strokes[i], filter: (u, at) => alone(u.data[at])}, spanGaps: false,
+          scale: line.second ? 'second' : 'y', value: (u, v) => v == null ? '–' : write[line.unit](v)}))],
     };
   }
 
@@ -256,6 +254,13 @@
       ['Errors', count(cycle.errors)]]);
   }
 
+  function showBackups(backups) {
+    $('backups').hidden = backups.length === 0;
+    rows('backup-rows', backups.map((b, i) => [String(i + 1), b.kind, b.safe ? moment(b.safe) : 'nothing yet', count(b.pages),
+      b.unsafe_since ? moment(b.unsafe_since) : 'nothing waits', bytes(b.bytes_waiting),
+      b.failing ? 'fails' : b.following ? 'follows' : 'not running']));
+  }
+
   function showNodes(nodes) {
     $('nodes').hidden = nodes.length < 2 && nodes.every(n => n.state !== 'down');
     rows('node-rows', nodes.map(n => [String(n.node), n.role, n.state, count(n.pages), bytes(n.used), bytes(n.free),
@@ -338,6 +343,7 @@
     showCrawls(data.crawls);
     showCrawl(data.crawls);
     showCycle(data.stat.cycle);
+    showBackups(data.stat.backup);
     showNodes(data.nodes);
     showLists(data);
     document.body.dataset.samples = ++polls;

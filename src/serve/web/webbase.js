@@ -1,6 +1,12 @@
 // All pages: "/" puts the cursor into the search box, and on the front page it is there from the beginning; j and k
-// walk through results.
+// walk through results. wbBytes writes sizes as the server does (htmlpen.c).
 'use strict';
+const wbBytes = n => {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
+  let unit = 0;
+  for (; n >= 999.5 && unit < units.length - 1; unit++) n /= 1000;
+  return (unit && n < 9.95 ? n.toFixed(1) : n.toFixed(0)) + ' ' + units[unit];
+};
 (() => {
   const box = document.getElementById('q');
   if (document.body.classList.contains('front')) box.focus();

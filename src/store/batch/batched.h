@@ -25,8 +25,6 @@
 
 #include "store/repo.h"
 
-#define WB_BATCHED_GATE_NAME "transfer.gate"
-
 enum { WB_BATCHED_MAGIC = 0x57424241 };
 
 /* What is found on the update nodes is reported with the name of their folder before that of the file. */

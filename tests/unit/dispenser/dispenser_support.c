@@ -1,7 +1,7 @@
 /* dispenser_support.c - see dispenser_support.h. */
 #include "dispenser_support.h"
+#include "../postgresserver.h"
 #include "../removetree.h"
-#include "../sourceroot.h"
 #include "os/random.h"
 
 #include <limits.h>
@@ -11,53 +11,9 @@
 
 bool in_child;
 
-/* ---- the server --------------------------------------------------------------------------------------- */
-
-static struct {
-    pid_t script;
-    int hold;       /* the server runs until this is closed */
-    char url[256];
-    unsigned schemas;
-} server = {.hold = -1};
-
-/* tests/postgres ends the server when this process has ended, whichever way. */
-static void start_server(void)
-{
-    int in[2], out[2];
-
-    if (server.script)
-        return;
-    must(pipe(in) == 0 && pipe(out) == 0);
-    server.script = fork();
-    must(server.script >= 0);
-    if (server.script == 0) {
-        dup2(in[0], 0);
-        dup2(out[1], 1);
-        close(in[0]), close(in[1]), close(out[0]), close(out[1]);
-        char path[1024];
-        snprintf(path, sizeof path, "%s/tests/postgres", test_source_root);
-        execl(path, "postgres", (char *)NULL);
-        _exit(127);
-    }
-    close(in[0]), close(out[1]);
-    server.hold = in[1];
-    FILE *answer = fdopen(out[0], "r");
-    must(answer);
-    char *line = fgets(server.url, sizeof server.url, answer);
-    fclose(answer);
-    must(line); /* otherwise the script has said why */
-    server.url[strcspn(server.url, "\n")] = '\0';
-}
-
 int end_server(void **state)
 {
-    (void)state;
-    if (server.script) {
-        close(server.hold);
-        waitpid(server.script, NULL, 0);
-        server.script = 0;
-    }
-    return 0;
+    return postgres_end(state);
 }
 
 /* ---- places ----------------------------------------------------------------------------------------------- */
@@ -68,8 +24,9 @@ static struct wb_sql *open_sql(const struct place *place, const char *const *tex
     char path[128];
 
     snprintf(path, sizeof path, "%s/dispenser.db", place->dir);
-    must_ok(place->postgres ? wb_sql_open_postgres(place->url, texts, count, &sql) : wb_sql_open_sqlite(path, texts,
-                                                                                                        count, &sql));
+    struct wb_sql_options options = {.texts = texts, .count = count, .take_turns = true};
+    must_ok(place->postgres ? wb_sql_open_postgres(place->url, &options, &sql)
+                            : wb_sql_open_sqlite(path, &options, &sql));
     return sql;
 }
 
@@ -93,16 +50,6 @@ void change(const struct place *place, const char *text)
     must_ok(wb_sql_exec(sql, text));
     must_ok(wb_sql_commit(sql));
     wb_sql_close(sql);
-}
-
-static void make_schema(struct place *place)
-{
-    char text[64];
-
-    snprintf(place->url, sizeof place->url, "%s", server.url);
-    snprintf(text, sizeof text, "CREATE SCHEMA t%u", ++server.schemas);
-    change(place, text);
-    snprintf(place->url, sizeof place->url, "%s&options=-csearch_path%%3Dt%u", server.url, server.schemas);
 }
 
 struct wb_dispenser *open_place(const struct place *place)
@@ -132,10 +79,8 @@ int set_up_place(void **state)
     snprintf(place->dir, sizeof place->dir, "%s/webbase-dispenser.XXXXXX",
              access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     must(mkdtemp(place->dir));
-    if (postgres) {
-        start_server();
-        make_schema(place);
-    }
+    if (postgres)
+        postgres_schema(place->url, sizeof place->url);
     place->d = open_place(place);
     must_ok(begin_run(place->d, &place->run));
     must(place->run == 1);
@@ -327,7 +272,7 @@ pid_t start_child(int (*function)(void *context), void *context)
     must(child >= 0);
     if (child == 0) {
         in_child = true;
-        close(server.hold);
+        postgres_leave();
         for (int s = 1; s < 32; s++)
             signal(s, SIG_DFL);
         alarm(1200);

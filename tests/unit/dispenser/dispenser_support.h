@@ -20,7 +20,7 @@
 #include "../seeded.h"
 #include "base/error.h"
 #include "dispenser/dispenser.h"
-#include "dispenser/sql.h"
+#include "sql/sql_driver.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

@@ -223,7 +223,8 @@ static int hold_lock(void *context)
     char path[128], ready[160];
 
     path_of(p, path);
-    must_ok(p->postgres ? wb_sql_open_postgres(p->url, NULL, 0, &sql) : wb_sql_open_sqlite(path, NULL, 0, &sql));
+    struct wb_sql_options options = {.take_turns = true};
+    must_ok(p->postgres ? wb_sql_open_postgres(p->url, &options, &sql) : wb_sql_open_sqlite(path, &options, &sql));
     must_ok(wb_sql_begin(sql, true));
     snprintf(ready, sizeof ready, "%s/locked", p->dir);
     must(close(open(ready, O_CREAT | O_WRONLY, 0666)) == 0);

@@ -63,10 +63,11 @@ static void put_revisit(struct wb_store *store, uint64_t *chance, const struct s
     wb_buf_release(&room);
 }
 
-static void change_something(struct wb_store *store, uint64_t *chance, int64_t time_ms)
+/* Something of the first so many of a hundred. */
+static void change(struct wb_store *store, uint64_t *chance, int64_t time_ms, uint64_t kinds)
 {
     struct spec spec = random_page(chance, time_ms);
-    uint64_t r = chance_below(chance, 100);
+    uint64_t r = chance_below(chance, kinds);
     int err = 0;
 
     if (r < 78)
@@ -80,6 +81,16 @@ static void change_something(struct wb_store *store, uint64_t *chance, int64_t t
     else
         err = bar_spec(store, &spec, r == 96 ? WB_STORE_BAR_SITE : WB_STORE_BAR_PAGE, r > 97);
     must(err == 0 || err == WB_E_NOTFOUND);
+}
+
+void change_something(struct wb_store *store, uint64_t *chance, int64_t time_ms)
+{
+    change(store, chance, time_ms, 100);
+}
+
+void change_page(struct wb_store *store, uint64_t *chance, int64_t time_ms)
+{
+    change(store, chance, time_ms, 96);
 }
 
 /* Writes for a while; in a batch design everything but the last part is transferred. */
@@ -196,7 +207,7 @@ static void compare_whole(struct pair *p)
 }
 
 /* Everything that can be asked. */
-static void compare_stores(struct wb_store *a, struct wb_store *b)
+void compare_stores(struct wb_store *a, struct wb_store *b)
 {
     struct pair p = {.log = a, .twin = b, .committed = true};
 

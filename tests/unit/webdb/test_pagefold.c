@@ -226,6 +226,40 @@ static void test_pushes(void **state)
     release(&b);
 }
 
+static void test_deleted_and_evicted(void **state)
+{
+    struct bench b = {0};
+    const struct wb_webdb_page *page = &b.fold.page;
+
+    (void)state;
+    begin(&b);
+    apply(&b, VISIT(T(1), STORED, CONTENT(1), .depth.links = 3, .lifetime = 4));
+    /* Evicted: what visits have shown stays. */
+    apply(&b, EDIT(EXPUNGE, .time_ms = T(0), .count = WB_EXPUNGE_EVICTED)); /* long ago */
+    assert_true(page->has_content);
+    assert_int_equal(apply(&b, EDIT(EXPUNGE, .time_ms = T(2), .count = WB_EXPUNGE_EVICTED)), 1);
+    assert_true(!page->has_content && page->last_seen_ms == T(1) && page->depth == 3 && page->expires_ms == 0);
+    merge(&b);
+    apply(&b, VISIT(T(3), STORED, CONTENT(2)));
+    assert_true(page->has_content && page->last_seen_ms == T(3));
+    /* Deleted: only a target, until it is mentioned again. */
+    assert_int_equal(apply(&b, EDIT(EXPUNGE, .time_ms = T(4), .count = WB_EXPUNGE_DELETED)), 1);
+    assert_true(page->flags == (WB_PAGE_TARGET | WB_PAGE_BARRED) && !page->has_content && page->last_seen_ms == 0);
+    merge(&b);
+    assert_int_equal(apply(&b, EDIT(EXPUNGE, .time_ms = T(5), .count = WB_EXPUNGE_ALLOWED)), 0);
+    assert_int_equal(apply(&b, EDIT(EXPUNGE, .time_ms = T(5), .count = WB_EXPUNGE_EVICTED)), 0);
+    assert_true(page->flags == (WB_PAGE_TARGET | WB_PAGE_BARRED));
+    apply(&b, EDIT(KNOWN, .time_ms = T(5), .wanted = true));
+    assert_int_equal(page->flags, WB_PAGE_WANTED);
+    /* A takedown of what was deleted is a takedown. */
+    apply(&b, EDIT(EXPUNGE, .time_ms = T(6), .count = WB_EXPUNGE_DELETED));
+    apply(&b, EDIT(EXPUNGE, .time_ms = T(7), .count = WB_EXPUNGE_BARRED));
+    assert_int_equal(page->flags, WB_PAGE_BARRED);
+    apply(&b, EDIT(EXPUNGE, .time_ms = T(8), .count = WB_EXPUNGE_DELETED));
+    assert_int_equal(page->flags, WB_PAGE_BARRED);
+    release(&b);
+}
+
 static void test_expunges(void **state)
 {
     struct bench b = {0};
@@ -402,6 +436,7 @@ int main(void)
         cmocka_unit_test(test_targets),     cmocka_unit_test(test_hints),
         cmocka_unit_test(test_content),     cmocka_unit_test(test_last_modified),
         cmocka_unit_test(test_redirects),   cmocka_unit_test(test_pushes),
+        cmocka_unit_test(test_deleted_and_evicted),
         cmocka_unit_test(test_expunges),    cmocka_unit_test(test_gone_and_failures),
         cmocka_unit_test(test_additions),   cmocka_unit_test(test_long_texts),
         cmocka_unit_test(test_damaged_row), cmocka_unit_test(test_no_memory),

@@ -414,7 +414,8 @@ static void apply_expunge(struct twin *twin, const struct twin_edit *edit)
     bool barred = page->there && page->row.flags & WB_PAGE_BARRED;
 
     page->by_hand = false;
-    if (edit->count == WB_EXPUNGE_EXPIRED && !barred && page->there && edit->time_ms >= page->row.last_seen_ms)
+    bool removed = edit->count == WB_EXPUNGE_EXPIRED || edit->count == WB_EXPUNGE_DELETED;
+    if (removed && !barred && page->there && edit->time_ms >= page->row.last_seen_ms)
         *page = (struct twin_page){.there = false};
     if (edit->count == WB_EXPUNGE_BARRED && !barred) {
         page->spelled_anyhow = !page->there;

@@ -13,7 +13,7 @@
  * The write-ahead log and other files are passed through unchanged: the log has checksums of its own, and its pages get
  * theirs when they are copied into the database file.
  */
-#include "dispenser/sql_checked.h"
+#include "sql/sql_checked.h"
 #include "base/bytes.h"
 #include "base/hash.h"
 

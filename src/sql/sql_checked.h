@@ -2,8 +2,8 @@
  * sql_checked.h - a layer below SQLite that keeps a checksum in every page of a database file. Used by sql_sqlite.c
  * only.
  */
-#ifndef WB_DISPENSER_SQL_CHECKED_H
-#define WB_DISPENSER_SQL_CHECKED_H
+#ifndef WB_SQL_SQL_CHECKED_H
+#define WB_SQL_SQL_CHECKED_H
 
 #include <sqlite3.h>
 #include <stdbool.h>

@@ -3,29 +3,26 @@
  *
  * The file is in write-ahead-log mode, so readers never wait. With synchronous=NORMAL a commit costs no fsync:
  * committed transactions survive kill -9, while a power failure may undo the last ones (never half of one). That is
- * enough, because the journal of the crawl tells what was lost. A writer that finds the file locked waits for up to
- * LOCK_MS.
+ * enough for a dispenser, because the journal of the crawl tells what was lost; `durable` asks for more. A writer that
+ * finds the file locked waits for up to patience_ms.
  *
  * SQLite opens, writes and maps its files itself, not through os/file.h.
  */
-#include "dispenser/sql.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "dispenser/sql_checked.h"
 #include "os/clock.h"
 #include "os/path.h"
-#include "os/random.h"
+#include "sql/sql_checked.h"
+#include "sql/sql_driver.h"
 
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
-    LOCK_MS = 30000,
     OPEN_TRIES = 200, /* to switch on the write-ahead log: there SQLite does not wait by itself */
     PAUSE_MS_MAX = 12,
     BOOT_ID_MAX = 128,
@@ -45,15 +42,6 @@ struct sqlite {
     int64_t waiting_since_ns;
 };
 
-/* A random time, so that two processes do not get in each other's way again and again. */
-static void pause_a_little(void)
-{
-    uint8_t chance;
-
-    wb_random_bytes(&chance, sizeof chance);
-    nanosleep(&(struct timespec){0, (1 + chance % PAUSE_MS_MAX) * 1000000L}, NULL);
-}
-
 static int on_busy(void *context, int count)
 {
     struct sqlite *s = context;
@@ -61,9 +49,9 @@ static int on_busy(void *context, int count)
 
     if (count == 0)
         s->waiting_since_ns = now_ns;
-    if (now_ns - s->waiting_since_ns > LOCK_MS * (int64_t)1000000)
+    if (now_ns - s->waiting_since_ns > s->base.options.patience_ms * (int64_t)1000000)
         return 0;
-    pause_a_little();
+    wb_sql_pause(PAUSE_MS_MAX);
     return 1;
 }
 
@@ -152,9 +140,26 @@ static int has_table(struct wb_sql *sql, const char *name)
 
 static int read_clock(struct wb_sql *sql, int64_t *now_ms_out)
 {
-    (void)sql;
-    *now_ms_out = wb_clock_mono_ns() / 1000000;
+    *now_ms_out = sql->test_clock ? sql->test_clock() : wb_clock_mono_ns() / 1000000;
     return 0;
+}
+
+int64_t wb_sql_test_server;
+
+/* Functions for statements. A file is always the same server. */
+static void give_server(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count, (void)values;
+    sqlite3_result_int64(context, wb_sql_test_server);
+}
+
+static void give_clock(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    int64_t now_ms = 0;
+
+    (void)count, (void)values;
+    read_clock(sqlite3_user_data(context), &now_ms);
+    sqlite3_result_int64(context, now_ms);
 }
 
 /*
@@ -179,7 +184,7 @@ static int prepare_statement(struct sqlite *s, unsigned n)
 
     if (s->statements[n])
         return 0;
-    rc = sqlite3_prepare_v3(s->db, s->base.texts[n], -1, SQLITE_PREPARE_PERSISTENT, &s->statements[n], NULL);
+    rc = sqlite3_prepare_v3(s->db, s->base.options.texts[n], -1, SQLITE_PREPARE_PERSISTENT, &s->statements[n], NULL);
     return rc == SQLITE_OK ? 0 : fail(s, rc);
 }
 
@@ -241,9 +246,10 @@ static void end_statement(struct wb_sql *sql, unsigned n)
 
 /* ---- transactions ---------------------------------------------------------------------------------- */
 
-static int begin_transaction(struct wb_sql *sql, bool write)
+/* A transaction of one statement is one like all others: it costs no round trips. */
+static int begin_transaction(struct wb_sql *sql, enum wb_sql_kind kind)
 {
-    return exec_text(sql, write ? "BEGIN IMMEDIATE" : "BEGIN");
+    return exec_text(sql, kind == WB_SQL_READ ? "BEGIN" : "BEGIN IMMEDIATE");
 }
 
 static int commit_transaction(struct wb_sql *sql)
@@ -255,7 +261,7 @@ static void rollback_transaction(struct wb_sql *sql)
 {
     struct sqlite *s = (struct sqlite *)sql;
 
-    for (unsigned i = 0; i < s->base.count; i++)
+    for (unsigned i = 0; i < s->base.options.count; i++)
         sqlite3_reset(s->statements[i]);
     if (!sqlite3_get_autocommit(s->db))
         sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
@@ -267,7 +273,7 @@ static void close_sqlite(struct wb_sql *sql)
 {
     struct sqlite *s = (struct sqlite *)sql;
 
-    for (unsigned i = 0; s->statements && i < s->base.count; i++)
+    for (unsigned i = 0; s->statements && i < s->base.options.count; i++)
         sqlite3_finalize(s->statements[i]);
     sqlite3_close(s->db);
     wb_free(s->statements);
@@ -347,10 +353,12 @@ static int set_up(struct sqlite *s)
 
     for (int i = 0; err == WB_SQL_AGAIN && i < OPEN_TRIES; i++) {
         if (i)
-            pause_a_little();
+            wb_sql_pause(PAUSE_MS_MAX);
         err = want_checksums(s);
         if (err == 0)
-            err = exec_text(&s->base, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+            err = exec_text(&s->base, s->base.options.durable
+                                          ? "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL"
+                                          : "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
     }
     if (err < 0)
         return err == WB_SQL_AGAIN ? WB_E_BUSY : err;
@@ -362,7 +370,26 @@ static int set_up(struct sqlite *s)
     return exec_text(&s->base, text);
 }
 
-int wb_sql_open_sqlite(const char *path, const char *const *texts, unsigned count, struct wb_sql **sql_out)
+static int open_file(struct sqlite *s, const char *path)
+{
+    int create = s->base.options.existing ? 0 : SQLITE_OPEN_CREATE;
+    int rc = wb_sql_checked_register();
+
+    if (!create && wb_path_kind(path) == WB_PATH_NONE)
+        return wb_fail(WB_E_NOTFOUND, "there is no database %s", path);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE | create | SQLITE_OPEN_NOMUTEX, WB_SQL_CHECKED_VFS);
+    if (rc != SQLITE_OK)
+        return fail(s, rc);
+    sqlite3_extended_result_codes(s->db, 1);
+    sqlite3_busy_handler(s->db, on_busy, s);
+    rc = sqlite3_create_function(s->db, "webbase_now_ms", 0, SQLITE_UTF8, s, give_clock, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_create_function(s->db, "webbase_server", 0, SQLITE_UTF8, s, give_server, NULL, NULL);
+    return rc == SQLITE_OK ? set_up(s) : fail(s, rc);
+}
+
+int wb_sql_open_sqlite(const char *path, const struct wb_sql_options *options, struct wb_sql **sql_out)
 {
     struct sqlite *s = NULL;
     int err = WB_E_NOMEM;
@@ -371,28 +398,14 @@ int wb_sql_open_sqlite(const char *path, const char *const *texts, unsigned coun
     s = wb_alloc_zero(1, sizeof *s);
     if (!s)
         return WB_E_NOMEM;
-    wb_sql_init(&s->base, &driver, texts, count);
-    s->statements = wb_alloc_zero(count, sizeof *s->statements);
+    wb_sql_init(&s->base, &driver, options);
+    s->statements = wb_alloc_zero(options->count, sizeof *s->statements);
     s->base.where = wb_strdup(path);
-    if (!s->statements || !s->base.where)
-        goto done;
-    int rc = wb_sql_checked_register();
-    if (rc == SQLITE_OK)
-        rc = sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-                             WB_SQL_CHECKED_VFS);
-    if (rc != SQLITE_OK) {
-        err = fail(s, rc);
-        goto done;
-    }
-    sqlite3_extended_result_codes(s->db, 1);
-    sqlite3_busy_handler(s->db, on_busy, s);
-    err = set_up(s);
-    if (err < 0)
-        goto done;
-    *sql_out = &s->base;
-    s = NULL;
-done:
-    if (s)
+    if (s->statements && s->base.where)
+        err = open_file(s, path);
+    if (err == 0)
+        *sql_out = &s->base;
+    else
         wb_sql_close(&s->base);
     return err;
 }
@@ -464,7 +477,7 @@ int wb_sql_check_sqlite(const char *path, wb_sql_found found, void *context)
     struct sqlite s = {0};
     uint64_t bad = 0;
 
-    wb_sql_init(&s.base, &driver, NULL, 0);
+    wb_sql_init(&s.base, &driver, &(struct wb_sql_options){.count = 0});
     s.base.where = wb_strdup(path);
     if (!s.base.where)
         return WB_E_NOMEM;
