@@ -247,6 +247,27 @@ static int tell_stored(struct wb_outcome *o, const struct wb_page *page, bool co
     return err;
 }
 
+/* A page has been dealt with: what its site and its links lead to. */
+static int go_on(struct wb_errand *errand, const struct wb_page *page, struct wb_extract *extract,
+                 const struct wb_edit_page *read)
+{
+    struct wb_worker *w = errand->worker;
+    int err = 0;
+
+    if (wb_errand_is_root(errand)) {
+        err = wb_pagework_decide_root(errand, true);
+        if (err == 0 && wb_names_root_came(w, errand->site, page->md5))
+            return 0;
+        if (err == 0)
+            err = follow_feeds(errand, extract);
+    }
+    if (err == 0)
+        err = follow_links(errand, read);
+    if (err == 0)
+        wb_dispatch_later(w, errand->site);
+    return err;
+}
+
 /*
  * A page with bytes that it did not have before. If the clock went backwards and the store keeps old versions, it was
  * stored as one of these (WB_STORE_PUT_PAST); webdb goes by the time of a visit, so it will not take it for the latest.
@@ -268,18 +289,7 @@ static int content_new(struct wb_outcome *o, const struct wb_page *page, enum wb
         return err;
     const struct wb_edit_page read = o->edit.page; /* also if the journal will not say so */
     err = refused ? page_older(o) : tell_stored(o, page, fresh == 0);
-    if (err == 0 && wb_errand_is_root(errand)) {
-        err = wb_pagework_decide_root(errand, true);
-        if (err == 0 && wb_names_root_came(w, errand->site, page->md5))
-            return 0;
-        if (err == 0)
-            err = follow_feeds(errand, &extract);
-    }
-    if (err == 0)
-        err = follow_links(errand, &read);
-    if (err == 0)
-        wb_dispatch_later(w, errand->site);
-    return err;
+    return err < 0 ? err : go_on(errand, page, &extract, &read);
 }
 
 /* ---- content that nobody wants ----------------------------------------------------------------------------------- */
@@ -310,18 +320,7 @@ static int page_unwanted(struct wb_errand *errand, struct wb_fetch_result *resul
     wb_worker_dirty(w);
     err = wb_outcome_tell(&o);
     wb_tally_add(&w->tally->skipped, 1);
-    if (err == 0 && wb_errand_is_root(errand)) {
-        err = wb_pagework_decide_root(errand, true);
-        if (err == 0 && wb_names_root_came(w, errand->site, page->md5))
-            return 0;
-        if (err == 0)
-            err = follow_feeds(errand, &extract);
-    }
-    if (err == 0)
-        err = follow_links(errand, &read);
-    if (err == 0)
-        wb_dispatch_later(w, errand->site);
-    return err;
+    return err < 0 ? err : go_on(errand, page, &extract, &read);
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------------------- */
